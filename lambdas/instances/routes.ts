@@ -1,0 +1,13 @@
+import type { Route } from '../shared/routes.ts'
+
+export const SERVICE = 'instances'
+
+const BASE = '/sandbox/instances/v1'
+
+export type InstanceAction = 'get' | 'upsert' | 'delete'
+
+export const ROUTES: readonly Route<InstanceAction>[] = [
+  { method: 'POST', path: `${BASE}/get`, role: 'viewer', action: 'get' },
+  { method: 'POST', path: `${BASE}/upsert`, role: 'writer', action: 'upsert' },
+  { method: 'POST', path: `${BASE}/delete`, role: 'writer', action: 'delete' },
+]

@@ -1,0 +1,5 @@
+/** Names of the environment variables that the stack sets and the functions read. */
+export const ENVIRONMENT = {
+  tableName: 'TABLE_NAME',
+  bucketName: 'BUCKET_NAME',
+} as const

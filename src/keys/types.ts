@@ -1,0 +1,37 @@
+/** Each role includes the ones before it. */
+export const ROLES = ['viewer', 'writer', 'project_admin', 'platform'] as const
+
+/**
+ * viewer: reads; writer: reads and writes; project_admin: also deletes blobs; platform: also manages API keys.
+ */
+export type Role = (typeof ROLES)[number]
+
+/** A tenant and a project that a key is good for; `*` stands for all. */
+export interface KeyBinding {
+  tenant: string
+  project: string
+}
+
+export interface ApiKeyRecord {
+  id: string
+  name: string
+  role: Role
+  bindings: KeyBinding[]
+  /** Milliseconds since the epoch. */
+  createdAt: number
+  revokedAt?: number
+}
+
+export interface CreateKeyInput {
+  name: string
+  role: Role
+  bindings: KeyBinding[]
+}
+
+export interface KeyStore {
+  /** The text of the key is shown here and never again: only its hash is kept. */
+  create(input: CreateKeyInput): Promise<{ key: string; record: ApiKeyRecord }>
+  list(): Promise<ApiKeyRecord[]>
+  /** @throws NotFoundError when there is no such key. */
+  revoke(id: string): Promise<void>
+}

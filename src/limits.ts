@@ -1,0 +1,17 @@
+/**
+ * A request or answer body above this many raw bytes travels through S3. Lambda takes and gives 6 MB of JSON, in which
+ * the body is base64: 4 MiB become 5.6 MB.
+ */
+export const INLINE_LIMIT_BYTES = 4_194_304
+
+/** The largest request body that travels through S3. It bounds the memory of the function that reads it. */
+export const STAGED_LIMIT_BYTES = 268_435_456
+
+/** How many blobs one exchange request may name. */
+export const EXCHANGE_LIMIT = 1_000
+
+/** How long presigned requests hold, in seconds. */
+export const PRESIGNED_SECONDS = 900
+
+/** The largest object that one PutObject takes: 5 GiB. */
+export const MAX_BLOB_BYTES = 5_368_709_120
