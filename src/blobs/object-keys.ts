@@ -1,0 +1,33 @@
+import type { Scope } from '../tenancy/scope.ts'
+
+/**
+ * The first segment of every object's key. Lifecycle rules and grants name these. A scope's names hold no slash, so no
+ * two scopes can make one key.
+ */
+export const OBJECT_PREFIXES = {
+  /** Contents of files and artifacts, by their hash. */
+  blobs: 'blobs/',
+  /** Bodies of checkpoints that are too large for the table. */
+  bodies: 'bodies/',
+  /** Large request and answer bodies on their way; none is kept. */
+  staging: 'staging/',
+} as const
+
+/** Where all blobs of a scope begin. */
+export function blobObjectPrefix(scope: Scope): string {
+  return `${OBJECT_PREFIXES.blobs}${scope.tenant}/${scope.project}/`
+}
+
+/** The object of a blob; `key` is the contract's, such as `sandbox-files/sha256/<hex>`. */
+export function blobObjectKey(scope: Scope, key: string): string {
+  return blobObjectPrefix(scope) + key
+}
+
+/** The object of a checkpoint's body; thread ids are of any length, so the thread stands by its hash. */
+export function bodyObjectKey(scope: Scope, threadHash: string, name: string): string {
+  return `${OBJECT_PREFIXES.bodies}${scope.tenant}/${scope.project}/${threadHash}/${name}`
+}
+
+export function stagingObjectKey(scope: Scope, id: string): string {
+  return `${OBJECT_PREFIXES.staging}${scope.tenant}/${scope.project}/${id}`
+}

@@ -1,0 +1,76 @@
+import { GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { PRESIGNED_SECONDS } from '../limits.ts'
+import type { PresignedRequest } from './types.ts'
+
+export interface PresignPutInput {
+  s3: S3Client
+  bucketName: string
+  objectKey: string
+  /** Bytes; S3 refuses any other length. */
+  size: number
+  /** S3 refuses bytes that do not hash to it. */
+  sha256Hex: string
+  /** Default `application/octet-stream`. */
+  contentType?: string
+  /** `*`: S3 answers 412 when the object is there already. */
+  ifNoneMatch?: '*'
+}
+
+// S3 ignores a checksum that stands in the query, where the presigner would move it: it has to be a signed header.
+const unhoistableHeaders = new Set(['x-amz-checksum-sha256'])
+const signedOnPut = new Set(['host', 'content-length', 'content-type', 'if-none-match', 'x-amz-checksum-sha256'])
+
+/** An upload of exactly one content: length, type and SHA-256 are signed. Holds for `PRESIGNED_SECONDS`. */
+export async function presignPut(input: PresignPutInput): Promise<PresignedRequest> {
+  const contentType = input.contentType ?? 'application/octet-stream'
+  const checksum = Buffer.from(input.sha256Hex, 'hex').toString('base64')
+  const command = new PutObjectCommand({
+    Bucket: input.bucketName,
+    Key: input.objectKey,
+    ContentLength: input.size,
+    ContentType: contentType,
+    ChecksumSHA256: checksum,
+    ...(input.ifNoneMatch && { IfNoneMatch: input.ifNoneMatch }),
+  })
+  const { signingDate, expiresAt } = validity()
+  const url = await getSignedUrl(input.s3, command, {
+    expiresIn: PRESIGNED_SECONDS,
+    signingDate,
+    signableHeaders: signedOnPut,
+    unhoistableHeaders,
+  })
+  const headers = {
+    'content-length': String(input.size),
+    'content-type': contentType,
+    'x-amz-checksum-sha256': checksum,
+    ...(input.ifNoneMatch && { 'if-none-match': input.ifNoneMatch }),
+  }
+  return { method: 'PUT', url, headers, expiresAt }
+}
+
+export interface PresignGetInput {
+  s3: S3Client
+  bucketName: string
+  objectKey: string
+  /** The content type of the answer, when it is not to be the stored one. */
+  responseContentType?: string
+}
+
+/** A download of one object. Holds for `PRESIGNED_SECONDS`. */
+export async function presignGet(input: PresignGetInput): Promise<PresignedRequest> {
+  const command = new GetObjectCommand({
+    Bucket: input.bucketName,
+    Key: input.objectKey,
+    ...(input.responseContentType !== undefined && { ResponseContentType: input.responseContentType }),
+  })
+  const { signingDate, expiresAt } = validity()
+  const url = await getSignedUrl(input.s3, command, { expiresIn: PRESIGNED_SECONDS, signingDate })
+  return { method: 'GET', url, headers: {}, expiresAt }
+}
+
+/** A signature's date has whole seconds. */
+function validity(): { signingDate: Date; expiresAt: number } {
+  const signedAt = Math.floor(Date.now() / 1000) * 1000
+  return { signingDate: new Date(signedAt), expiresAt: signedAt + PRESIGNED_SECONDS * 1000 }
+}
