@@ -1,0 +1,217 @@
+import {
+  ConditionalCheckFailedException,
+  type DynamoDBClient,
+  TransactionCanceledException,
+} from '@aws-sdk/client-dynamodb'
+import {
+  BatchGetCommand,
+  DeleteCommand,
+  DynamoDBDocumentClient,
+  GetCommand,
+  PutCommand,
+  QueryCommand,
+  TransactWriteCommand,
+  type TransactWriteCommandInput,
+  UpdateCommand,
+  type UpdateCommandInput,
+} from '@aws-sdk/lib-dynamodb'
+import { unmarshall } from '@aws-sdk/util-dynamodb'
+import type { Key } from './keys.ts'
+import { TransientError } from './transient.ts'
+
+export type Item = Record<string, unknown>
+
+export type TransactAction = NonNullable<TransactWriteCommandInput['TransactItems']>[number]
+
+/** An expression of DynamoDB with the names and values that it uses. */
+export interface Update {
+  expression: string
+  condition: string
+  names: Record<string, string>
+  values: Item
+}
+
+/** What a conditional write came to: done, or refused with the item as it was (none: there was no item). */
+export type WriteResult = { done: true; item: Item | undefined } | { done: false; item: Item | undefined }
+
+/** What a transaction came to; `refused[i]` tells whether action i's condition failed, and on which item. */
+export type TransactResult = { done: true } | { done: false; refused: Array<false | { item: Item | undefined }> }
+
+/** The table, as this project uses it: strongly consistent reads, conditions whose failure tells the old item. */
+export class Table {
+  readonly name: string
+  readonly #client: DynamoDBDocumentClient
+
+  constructor(dynamodb: DynamoDBClient, name: string) {
+    this.name = name
+    this.#client = DynamoDBDocumentClient.from(dynamodb, { marshallOptions: { removeUndefinedValues: true } })
+  }
+
+  async get(key: Key): Promise<Item | undefined> {
+    const { Item } = await this.#client.send(new GetCommand({ TableName: this.name, Key: key, ConsistentRead: true }))
+    return Item
+  }
+
+  /** The items of up to 100 distinct keys, in no order; each read by itself, not at one instant. */
+  async batchGet(keys: Key[]): Promise<Item[]> {
+    const found: Item[] = []
+    let pending: Record<string, unknown>[] = [...keys.map((key) => ({ ...key }))]
+    for (let attempt = 0; pending.length > 0; attempt++) {
+      if (attempt === MAX_BATCH_ATTEMPTS) throw new TransientError('DynamoDB left keys of a batch unread.')
+      const answer = await this.#client.send(
+        new BatchGetCommand({ RequestItems: { [this.name]: { Keys: pending, ConsistentRead: true } } }),
+      )
+      found.push(...(answer.Responses?.[this.name] ?? []))
+      pending = answer.UnprocessedKeys?.[this.name]?.Keys ?? []
+    }
+    return found
+  }
+
+  /**
+   * The items of a partition whose sort key begins with `prefix`, in the order of their sort keys, a page (1 MB) at a
+   * time. A page is not read at one instant: other writes may come between its items.
+   */
+  async *query(
+    partition: string,
+    options: { prefix?: string; after?: string; attributes?: readonly string[] } = {},
+  ): AsyncGenerator<Item[]> {
+    const { prefix = '', after, attributes } = options
+    const projection = attributes && {
+      ProjectionExpression: attributes.map((_name, index) => `#a${index}`).join(', '),
+      ExpressionAttributeNames: Object.fromEntries(attributes.map((name, index) => [`#a${index}`, name])),
+    }
+    let start: Record<string, unknown> | undefined = after === undefined ? undefined : { pk: partition, sk: after }
+    do {
+      const answer: { Items?: Item[] | undefined; LastEvaluatedKey?: Record<string, unknown> | undefined } =
+        await this.#client.send(
+          new QueryCommand({
+            TableName: this.name,
+            ConsistentRead: true,
+            KeyConditionExpression: prefix === '' ? 'pk = :pk' : 'pk = :pk AND begins_with(sk, :prefix)',
+            ExpressionAttributeValues: { ':pk': partition, ...(prefix !== '' && { ':prefix': prefix }) },
+            ...projection,
+            ExclusiveStartKey: start,
+          }),
+        )
+      yield answer.Items ?? []
+      start = answer.LastEvaluatedKey
+    } while (start)
+  }
+
+  async put(item: Item): Promise<void> {
+    await this.#client.send(new PutCommand({ TableName: this.name, Item: item }))
+  }
+
+  /** Updates one item; `item` of the result is the new item, or the old one of a refused update. */
+  async update(key: Key, update: Update): Promise<WriteResult> {
+    const command = new UpdateCommand({
+      ...this.#updateInput(key, update),
+      ReturnValues: 'ALL_NEW',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    })
+    return refusalOf(async () => (await this.#client.send(command)).Attributes)
+  }
+
+  /** Deletes an item; under a condition, `item` of a refused delete is the item that stays. */
+  async delete(key: Key, condition?: Pick<Update, 'condition' | 'names' | 'values'>): Promise<WriteResult> {
+    const command = new DeleteCommand({
+      TableName: this.name,
+      Key: key,
+      ...(condition && {
+        ConditionExpression: condition.condition,
+        ExpressionAttributeNames: condition.names,
+        ExpressionAttributeValues: condition.values,
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
+      }),
+    })
+    return refusalOf(async () => (await this.#client.send(command)).Attributes)
+  }
+
+  /**
+   * One TransactWriteItems. The token makes the repeats that the SDK sends after a lost answer harmless.
+   * @throws TransientError when DynamoDB was too busy, or another transaction held one of the items.
+   */
+  async transact(actions: TransactAction[], token: string): Promise<TransactResult> {
+    try {
+      await this.#client.send(new TransactWriteCommand({ TransactItems: actions, ClientRequestToken: token }))
+      return { done: true }
+    } catch (error) {
+      if (!(error instanceof TransactionCanceledException)) throw error
+      const reasons = (error.CancellationReasons ?? []).map((reason) => ({
+        code: (reason.Code ?? 'none').toLowerCase(),
+        item: reason.Item && unmarshall(reason.Item),
+      }))
+      const other = reasons.find(({ code }) => code !== 'none' && code !== 'conditionalcheckfailed')
+      if (other && transientReasons.has(other.code)) {
+        throw new TransientError(`DynamoDB cancelled a transaction: ${other.code}.`, { cause: error })
+      }
+      if (other || reasons.length === 0) throw error
+      return {
+        done: false,
+        refused: reasons.map(({ code, item }) => (code === 'none' ? false : { item })),
+      }
+    }
+  }
+
+  transactPut(item: Item & Key, condition?: Pick<Update, 'condition' | 'names' | 'values'>): TransactAction {
+    return {
+      Put: {
+        TableName: this.name,
+        Item: item,
+        ...(condition && conditionInput(condition)),
+      },
+    }
+  }
+
+  transactUpdate(key: Key, update: Update): TransactAction {
+    return { Update: { ...this.#updateInput(key, update), ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } }
+  }
+
+  transactDelete(key: Key, condition: Pick<Update, 'condition' | 'names' | 'values'>): TransactAction {
+    return { Delete: { TableName: this.name, Key: key, ...conditionInput(condition) } }
+  }
+
+  transactCheck(key: Key, condition: Pick<Update, 'condition' | 'names' | 'values'>): TransactAction {
+    return { ConditionCheck: { TableName: this.name, Key: key, ...conditionInput(condition) } }
+  }
+
+  #updateInput(key: Key, { expression, condition, names, values }: Update) {
+    return {
+      TableName: this.name,
+      Key: key,
+      UpdateExpression: expression,
+      ConditionExpression: condition,
+      ExpressionAttributeNames: names,
+      ExpressionAttributeValues: values,
+    } satisfies UpdateCommandInput
+  }
+}
+
+const MAX_BATCH_ATTEMPTS = 10
+
+const transientReasons: ReadonlySet<string> = new Set([
+  'transactionconflict',
+  'throttlingerror',
+  'provisionedthroughputexceeded',
+  'requestlimitexceeded',
+])
+
+function conditionInput({ condition, names, values }: Pick<Update, 'condition' | 'names' | 'values'>) {
+  return {
+    ConditionExpression: condition,
+    // DynamoDB refuses empty maps.
+    ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: names }),
+    ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: values }),
+    ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
+  }
+}
+
+async function refusalOf(write: () => Promise<Item | undefined>): Promise<WriteResult> {
+  try {
+    return { done: true, item: await write() }
+  } catch (error) {
+    if (!(error instanceof ConditionalCheckFailedException)) throw error
+    // The document client leaves the items of errors as they came.
+    return { done: false, item: error.Item && unmarshall(error.Item) }
+  }
+}
