@@ -1,0 +1,22 @@
+import { App, RemovalPolicy } from 'aws-cdk-lib'
+import { SandkeepStack } from '../lib/index.ts'
+
+// cdk deploy                                   the stack Sandkeep, whose data outlives it
+// cdk deploy -c stage=dev                      another one beside it: Sandkeep-dev
+// cdk deploy -c stage=pr-7 -c throwaway=true   one that takes its data along when it is destroyed
+const app = new App()
+const stage = String(app.node.tryGetContext('stage') ?? 'prod')
+const throwaway = String(app.node.tryGetContext('throwaway') ?? 'false')
+
+if (!/^[A-Za-z][A-Za-z0-9-]{0,99}$/.test(stage)) {
+  throw new Error('The context value "stage" must be 1 to 100 letters, digits and hyphens, the first a letter.')
+}
+if (throwaway !== 'true' && throwaway !== 'false') {
+  throw new Error('The context value "throwaway" must be true or false.')
+}
+if (throwaway === 'true' && stage === 'prod') throw new Error('The stage "prod" cannot be thrown away.')
+
+new SandkeepStack(app, stage === 'prod' ? 'Sandkeep' : `Sandkeep-${stage}`, {
+  description: "Keeps checkpoints of AI agents' sandboxes.",
+  removalPolicy: throwaway === 'true' ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN,
+})

@@ -1,0 +1,114 @@
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
+import {
+  AccessLogFormat,
+  AuthorizationType,
+  EndpointType,
+  LambdaIntegration,
+  LogGroupLogDestination,
+  RequestAuthorizer,
+  RestApi,
+} from 'aws-cdk-lib/aws-apigateway'
+import type { IFunction } from 'aws-cdk-lib/aws-lambda'
+import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
+import { Construct } from 'constructs'
+import type { Route } from '../lambdas/shared/routes.ts'
+import { addGatewayResponses } from './gateway-responses.ts'
+import { refuseOtherMethods } from './method-not-allowed.ts'
+
+/** Requests a second for the whole API. */
+export interface Throttling {
+  /** How many a second, in the long run. */
+  readonly rateLimit: number
+  /** How many at once. */
+  readonly burstLimit: number
+}
+
+/** A function and the routes that it answers. */
+export interface ServiceRoutes {
+  readonly handler: IFunction
+  readonly routes: readonly Route[]
+}
+
+export interface SandkeepApiProps {
+  readonly services: readonly ServiceRoutes[]
+  readonly authorizer: IFunction
+  readonly throttling: Throttling
+  readonly logRetention: RetentionDays
+  readonly cloudWatchRole: boolean
+}
+
+/** The longest that the gateway waits for a function, without a raised quota. */
+export const INTEGRATION_TIMEOUT = Duration.seconds(29)
+
+const accessLogFormat = AccessLogFormat.custom(
+  JSON.stringify({
+    requestId: '$context.requestId',
+    requestTime: '$context.requestTime',
+    sourceIp: '$context.identity.sourceIp',
+    method: '$context.httpMethod',
+    path: '$context.path',
+    status: '$context.status',
+    responseLength: '$context.responseLength',
+    responseLatencyMs: '$context.responseLatency',
+    integrationLatencyMs: '$context.integrationLatency',
+    keyId: '$context.authorizer.keyId',
+    gatewayResponse: '$context.error.responseType',
+    integrationError: '$context.integrationErrorMessage',
+  }),
+)
+
+/** The REST API: one method for each route of the services, behind the authorizer. */
+export class SandkeepApi extends Construct {
+  readonly restApi: RestApi
+  /** Where the API answers, without a slash at the end. */
+  readonly url: string
+
+  constructor(scope: Construct, id: string, props: SandkeepApiProps) {
+    super(scope, id)
+    const accessLogs = new LogGroup(this, 'AccessLogs', {
+      retention: props.logRetention,
+      removalPolicy: RemovalPolicy.DESTROY,
+    })
+    this.restApi = new RestApi(this, 'RestApi', {
+      restApiName: Stack.of(this).stackName,
+      endpointTypes: [EndpointType.REGIONAL],
+      // Bodies reach the functions as the bytes that were sent, whatever their content type says.
+      binaryMediaTypes: ['*/*'],
+      cloudWatchRole: props.cloudWatchRole,
+      deployOptions: {
+        stageName: 'api',
+        throttlingRateLimit: props.throttling.rateLimit,
+        throttlingBurstLimit: props.throttling.burstLimit,
+        accessLogDestination: new LogGroupLogDestination(accessLogs),
+        accessLogFormat,
+      },
+    })
+    // The output that comes with it ends in a slash, which breaks what is appended to it.
+    this.restApi.node.tryRemoveChild('Endpoint')
+    const { region, urlSuffix } = Stack.of(this)
+    const { stageName } = this.restApi.deploymentStage
+    this.url = `https://${this.restApi.restApiId}.execute-api.${region}.${urlSuffix}/${stageName}`
+    addGatewayResponses(this.restApi)
+
+    const authorizer = new RequestAuthorizer(this, 'Authorizer', {
+      handler: props.authorizer,
+      // With an identity source the gateway would cache, and refuse by itself what lacks it.
+      identitySources: [],
+      resultsCacheTtl: Duration.seconds(0),
+    })
+    for (const { handler, routes } of props.services) {
+      const integration = new LambdaIntegration(handler, {
+        timeout: INTEGRATION_TIMEOUT,
+        scopePermissionToMethod: false,
+      })
+      for (const [path, ofPath] of Object.entries(Object.groupBy(routes, (route) => route.path))) {
+        const resource = this.restApi.root.resourceForPath(path)
+        const methods = (ofPath ?? []).map((route) => route.method)
+        for (const method of methods) {
+          resource.addMethod(method, integration, { authorizer, authorizationType: AuthorizationType.CUSTOM })
+        }
+        refuseOtherMethods(resource, methods)
+      }
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import { Duration, RemovalPolicy } from 'aws-cdk-lib'
+import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
+import type { Construct } from 'constructs'
+import { OBJECT_PREFIXES } from '../src/blobs/object-keys.ts'
+
+export interface SandkeepBucketProps {
+  /** DESTROY also empties the bucket when the stack is deleted. */
+  readonly removalPolicy: RemovalPolicy
+}
+
+/** The one bucket of all services: private, over TLS only. */
+export class SandkeepBucket extends Bucket {
+  constructor(scope: Construct, id: string, props: SandkeepBucketProps) {
+    super(scope, id, {
+      blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+      encryption: BucketEncryption.S3_MANAGED,
+      enforceSSL: true,
+      objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      lifecycleRules: [
+        { id: 'abort-incomplete-uploads', abortIncompleteMultipartUploadAfter: Duration.days(1) },
+        // Blobs and bodies have no such rule: their age says nothing about their use.
+        { id: 'expire-staging', prefix: OBJECT_PREFIXES.staging, expiration: Duration.days(1) },
+      ],
+      removalPolicy: props.removalPolicy,
+      autoDeleteObjects: props.removalPolicy === RemovalPolicy.DESTROY,
+    })
+  }
+}

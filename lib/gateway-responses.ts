@@ -1,0 +1,82 @@
+import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway'
+import { BASE } from '../lambdas/checkpoints/routes.ts'
+
+interface GatewayRefusal {
+  readonly type: ResponseType
+  /** Not given: the status that the gateway chose stands. */
+  readonly status?: number
+  readonly code: string
+  readonly message: string
+  /** Where to send a payload that is too large. */
+  readonly upload?: string
+}
+
+const T = ResponseType
+
+const refusals: readonly GatewayRefusal[] = [
+  // The gateway answers a path without a resource with "missing authentication token", and not with 404.
+  { type: T.MISSING_AUTHENTICATION_TOKEN, status: 404, code: 'not_found', message: 'There is no such route.' },
+  { type: T.RESOURCE_NOT_FOUND, status: 404, code: 'not_found', message: 'There is no such route.' },
+  {
+    type: T.UNAUTHORIZED,
+    status: 401,
+    code: 'unauthenticated',
+    message: 'A valid API key is required in the header X-Api-Key.',
+  },
+  { type: T.ACCESS_DENIED, status: 403, code: 'forbidden', message: 'The API key does not allow this request.' },
+  { type: T.INVALID_API_KEY, status: 403, code: 'forbidden', message: 'The API key does not allow this request.' },
+  { type: T.INVALID_SIGNATURE, status: 403, code: 'forbidden', message: 'The signature of the request is not valid.' },
+  { type: T.EXPIRED_TOKEN, status: 403, code: 'forbidden', message: 'The token of the request is expired.' },
+  { type: T.WAF_FILTERED, status: 403, code: 'forbidden', message: 'The request was refused by a firewall rule.' },
+  { type: T.BAD_REQUEST_BODY, status: 400, code: 'invalid_input', message: 'The body of the request is not valid.' },
+  {
+    type: T.BAD_REQUEST_PARAMETERS,
+    status: 400,
+    code: 'invalid_input',
+    message: 'The parameters of the request are not valid.',
+  },
+  {
+    type: T.REQUEST_TOO_LARGE,
+    status: 413,
+    code: 'payload_too_large',
+    message: 'The body of the request is too large. Upload it first, then send its upload_id.',
+    upload: `${BASE}/uploads`,
+  },
+  {
+    type: T.UNSUPPORTED_MEDIA_TYPE,
+    status: 415,
+    code: 'unsupported_media_type',
+    message: 'The content type must be application/json.',
+  },
+  { type: T.THROTTLED, status: 429, code: 'too_many_requests', message: 'Too many requests. Try again later.' },
+  { type: T.QUOTA_EXCEEDED, status: 429, code: 'too_many_requests', message: 'The quota of requests is used up.' },
+  {
+    type: T.INTEGRATION_TIMEOUT,
+    status: 504,
+    code: 'timeout',
+    message: 'The service did not answer in time. The request may still take effect.',
+  },
+  { type: T.INTEGRATION_FAILURE, status: 502, code: 'unavailable', message: 'The service failed to answer.' },
+  { type: T.AUTHORIZER_FAILURE, status: 500, code: 'internal', message: 'The API key could not be checked.' },
+  {
+    type: T.AUTHORIZER_CONFIGURATION_ERROR,
+    status: 500,
+    code: 'internal',
+    message: 'The API key could not be checked.',
+  },
+  { type: T.API_CONFIGURATION_ERROR, status: 500, code: 'internal', message: 'The API is not set up correctly.' },
+  { type: T.DEFAULT_4XX, code: 'invalid_request', message: 'The request was refused by the gateway.' },
+  { type: T.DEFAULT_5XX, code: 'internal', message: 'The gateway failed to answer the request.' },
+]
+
+/** Gives what the gateway itself refuses the same JSON shape as the errors of the services. */
+export function addGatewayResponses(api: RestApi): void {
+  for (const { type, status, code, message, upload } of refusals) {
+    api.addGatewayResponse(`Response-${type.responseType}`, {
+      type,
+      ...(status === undefined ? {} : { statusCode: String(status) }),
+      responseHeaders: { 'x-request-id': 'context.requestId' },
+      templates: { 'application/json': JSON.stringify({ error: { code, message, upload } }) },
+    })
+  }
+}

@@ -1,0 +1,3 @@
+export type { SandkeepApi, Throttling } from './api.ts'
+export { Sandkeep, type SandkeepProps } from './sandkeep.ts'
+export { SandkeepStack, type SandkeepStackProps } from './stack.ts'

@@ -1,0 +1,55 @@
+import {
+  AuthorizationType,
+  ContentHandling,
+  type IResource,
+  MockIntegration,
+  PassthroughBehavior,
+} from 'aws-cdk-lib/aws-apigateway'
+
+const STATUS = '405'
+
+/** The types that common clients send. The gateway answers 415 to a body of another type before it sees the method. */
+const requestTypes = [
+  'application/json',
+  'application/octet-stream',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data',
+  'text/plain',
+]
+
+/** Answers every method that the resource does not have with 405 and the methods that it has, without a function. */
+export function refuseOtherMethods(resource: IResource, allowed: readonly string[]): void {
+  const allow = [...allowed].sort().join(', ')
+  const message = `This route takes ${allow}.`
+  const integration = new MockIntegration({
+    // All types are binary in this API, and a mock cannot read a binary request or give a binary answer.
+    contentHandling: ContentHandling.CONVERT_TO_TEXT,
+    passthroughBehavior: PassthroughBehavior.NEVER,
+    requestTemplates: Object.fromEntries(requestTypes.map((type) => [type, `{"statusCode":${STATUS}}`])),
+    integrationResponses: [
+      {
+        statusCode: STATUS,
+        contentHandling: ContentHandling.CONVERT_TO_TEXT,
+        responseParameters: {
+          'method.response.header.allow': `'${allow}'`,
+          'method.response.header.x-request-id': 'context.requestId',
+        },
+        responseTemplates: {
+          'application/json': JSON.stringify({ error: { code: 'method_not_allowed', message } }),
+        },
+      },
+    ],
+  })
+  resource.addMethod('ANY', integration, {
+    authorizationType: AuthorizationType.NONE,
+    methodResponses: [
+      {
+        statusCode: STATUS,
+        responseParameters: {
+          'method.response.header.allow': true,
+          'method.response.header.x-request-id': true,
+        },
+      },
+    ],
+  })
+}

@@ -1,0 +1,65 @@
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
+import { OBJECT_PREFIXES } from '../src/blobs/object-keys.ts'
+import type { ServiceName } from './service-function.ts'
+
+/** The stores that the functions work on. */
+export interface Stores {
+  readonly tableArn: string
+  readonly bucketArn: string
+}
+
+type Prefix = (typeof OBJECT_PREFIXES)[keyof typeof OBJECT_PREFIXES]
+
+/** What each function may do with the table and the bucket. */
+export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatement[]> = {
+  authorizer: ({ tableArn }) => [onTable(tableArn, 'GetItem')],
+  checkpoints: ({ tableArn, bucketArn }) => [
+    // A transaction needs the permissions of the writes in it.
+    onTable(tableArn, 'BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
+    onObjects(
+      bucketArn,
+      [OBJECT_PREFIXES.blobs, OBJECT_PREFIXES.bodies, OBJECT_PREFIXES.staging],
+      'DeleteObject',
+      'GetObject',
+      'PutObject',
+    ),
+    onListing(bucketArn),
+  ],
+  instances: ({ tableArn }) => [onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem', 'UpdateItem')],
+  keys: ({ tableArn }) => [onTable(tableArn, 'GetItem', 'PutItem', 'Query', 'UpdateItem')],
+  sweep: ({ tableArn, bucketArn }) => [
+    onTable(
+      tableArn,
+      'BatchGetItem',
+      'BatchWriteItem',
+      'ConditionCheckItem',
+      'DeleteItem',
+      'GetItem',
+      'PutItem',
+      'Query',
+      'Scan',
+      'UpdateItem',
+    ),
+    onObjects(bucketArn, [OBJECT_PREFIXES.blobs, OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject'),
+    onListing(bucketArn),
+  ],
+}
+
+function onTable(tableArn: string, ...actions: string[]): PolicyStatement {
+  return new PolicyStatement({ actions: actions.map((action) => `dynamodb:${action}`), resources: [tableArn] })
+}
+
+function onObjects(bucketArn: string, prefixes: Prefix[], ...actions: string[]): PolicyStatement {
+  return new PolicyStatement({
+    actions: actions.map((action) => `s3:${action}`),
+    resources: prefixes.map((prefix) => `${bucketArn}/${prefix}*`),
+  })
+}
+
+/**
+ * Without a condition on the prefix: a HeadObject has no prefix, and S3 answers 403 instead of 404 for an object that
+ * is not there when the caller may not list the bucket.
+ */
+function onListing(bucketArn: string): PolicyStatement {
+  return new PolicyStatement({ actions: ['s3:ListBucket'], resources: [bucketArn] })
+}

@@ -1,0 +1,108 @@
+import { Duration, RemovalPolicy } from 'aws-cdk-lib'
+import { RetentionDays } from 'aws-cdk-lib/aws-logs'
+import { Construct } from 'constructs'
+import { ROUTES as checkpointRoutes } from '../lambdas/checkpoints/routes.ts'
+import { ROUTES as instanceRoutes } from '../lambdas/instances/routes.ts'
+import { ROUTES as keyRoutes } from '../lambdas/keys/routes.ts'
+import { INTEGRATION_TIMEOUT, SandkeepApi, type Throttling } from './api.ts'
+import { SandkeepBucket } from './bucket.ts'
+import { permissions } from './permissions.ts'
+import { ServiceFunction, type ServiceName } from './service-function.ts'
+import { SweepSchedule } from './sweep-schedule.ts'
+import { SandkeepTable } from './table.ts'
+
+export interface SandkeepProps {
+  /**
+   * What becomes of the table and the bucket when they are removed from the stack. With `DESTROY` the table has no
+   * deletion protection and the bucket is emptied: for throw-away stages only.
+   * @default RemovalPolicy.RETAIN
+   */
+  readonly removalPolicy?: RemovalPolicy.RETAIN | RemovalPolicy.DESTROY
+  /**
+   * How long the logs of the functions and of the API are kept.
+   * @default RetentionDays.ONE_MONTH
+   */
+  readonly logRetention?: RetentionDays
+  /**
+   * How often the sweep runs.
+   * @default Duration.days(1)
+   */
+  readonly sweepRate?: Duration
+  /**
+   * How many requests the API takes. The gateway answers 429 to the others.
+   * @default 500 a second, 1,000 at once
+   */
+  readonly throttling?: Throttling
+  /**
+   * Whether to make the role with which API Gateway writes access logs. It is a setting of the whole account and
+   * Region: give `false` where another stack has made it.
+   * @default true
+   */
+  readonly cloudWatchRole?: boolean
+}
+
+/** The whole of Sandkeep: a table, a bucket, an API, its functions, and the schedule of the sweep. */
+export class Sandkeep extends Construct {
+  readonly table: SandkeepTable
+  readonly bucket: SandkeepBucket
+  readonly api: SandkeepApi
+
+  constructor(scope: Construct, id: string, props: SandkeepProps = {}) {
+    super(scope, id)
+    const removalPolicy = props.removalPolicy ?? RemovalPolicy.RETAIN
+    const logRetention = props.logRetention ?? RetentionDays.ONE_MONTH
+    const table = new SandkeepTable(this, 'Table', { removalPolicy })
+    const bucket = new SandkeepBucket(this, 'Bucket', { removalPolicy })
+    this.table = table
+    this.bucket = bucket
+
+    const makeFunction = (id: string, service: ServiceName, description: string, size: FunctionSize) =>
+      new ServiceFunction(this, id, {
+        service,
+        description,
+        memorySize: size.memorySize,
+        timeout: size.timeout,
+        tableName: table.tableName,
+        bucketName: bucket.bucketName,
+        logRetention,
+        statements: permissions[service]({ tableArn: table.tableArn, bucketArn: bucket.bucketArn }),
+      })
+
+    this.api = new SandkeepApi(this, 'Api', {
+      authorizer: makeFunction('Authorizer', 'authorizer', 'Checks API keys.', sizes.authorizer),
+      services: [
+        {
+          handler: makeFunction('Checkpoints', 'checkpoints', 'Checkpoints, leases and blobs.', sizes.checkpoints),
+          routes: checkpointRoutes,
+        },
+        {
+          handler: makeFunction('Instances', 'instances', 'Records of sandbox instances.', sizes.standard),
+          routes: instanceRoutes,
+        },
+        { handler: makeFunction('Keys', 'keys', 'Manages API keys.', sizes.standard), routes: keyRoutes },
+      ],
+      throttling: props.throttling ?? { rateLimit: 500, burstLimit: 1_000 },
+      logRetention,
+      cloudWatchRole: props.cloudWatchRole ?? true,
+    })
+
+    new SweepSchedule(this, 'SweepSchedule', {
+      handler: makeFunction('Sweep', 'sweep', 'Removes what no checkpoint uses.', sizes.sweep),
+      rate: props.sweepRate ?? Duration.days(1),
+    })
+  }
+}
+
+interface FunctionSize {
+  /** In MB. CPU comes with it: 1,769 MB is one core. */
+  readonly memorySize: number
+  readonly timeout: Duration
+}
+
+const sizes = {
+  // The gateway gives up on an authorizer after ten seconds.
+  authorizer: { memorySize: 512, timeout: Duration.seconds(10) },
+  checkpoints: { memorySize: 1_769, timeout: INTEGRATION_TIMEOUT },
+  standard: { memorySize: 512, timeout: INTEGRATION_TIMEOUT },
+  sweep: { memorySize: 1_024, timeout: Duration.minutes(15) },
+} satisfies Record<string, FunctionSize>

@@ -1,0 +1,70 @@
+import path from 'node:path'
+import { type Duration, RemovalPolicy } from 'aws-cdk-lib'
+import { type PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { Architecture, type CfnFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
+import { NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs'
+import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
+import type { Construct } from 'constructs'
+import { ENVIRONMENT } from '../src/environment.ts'
+
+/** The template's metadata key that says which folder of `lambdas/` a function is. */
+export const FUNCTION_METADATA = 'sandkeep:function'
+
+/** The folders of `lambdas/` that hold a handler. */
+export type ServiceName = 'authorizer' | 'checkpoints' | 'instances' | 'keys' | 'sweep'
+
+export interface ServiceFunctionProps {
+  readonly service: ServiceName
+  readonly description: string
+  readonly memorySize: number
+  readonly timeout: Duration
+  readonly tableName: string
+  readonly bucketName: string
+  readonly logRetention: RetentionDays
+  /** All that the function may do, besides writing to its log group. */
+  readonly statements: PolicyStatement[]
+}
+
+// The sources run as .ts in the repository and as .js under dist/ in the published package.
+const extension = path.extname(import.meta.filename)
+const sourceRoot = path.dirname(import.meta.dirname)
+const packageRoot = extension === '.ts' ? sourceRoot : path.dirname(sourceRoot)
+
+/** One function of `lambdas/`, bundled with its share of the AWS SDK, with its own role and log group. */
+export class ServiceFunction extends NodejsFunction {
+  constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
+    const logGroup = new LogGroup(scope, `${id}Logs`, {
+      retention: props.logRetention,
+      removalPolicy: RemovalPolicy.DESTROY,
+    })
+    const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') })
+    logGroup.grantWrite(role)
+    for (const statement of props.statements) role.addToPolicy(statement)
+
+    super(scope, id, {
+      description: props.description,
+      entry: path.join(sourceRoot, 'lambdas', props.service, `index${extension}`),
+      projectRoot: packageRoot,
+      // Only its folder matters here. A lock file is not part of the published package.
+      depsLockFilePath: path.join(packageRoot, 'package.json'),
+      handler: 'handler',
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      memorySize: props.memorySize,
+      timeout: props.timeout,
+      role,
+      logGroup,
+      environment: { [ENVIRONMENT.tableName]: props.tableName, [ENVIRONMENT.bucketName]: props.bucketName },
+      bundling: {
+        format: OutputFormat.ESM,
+        target: 'node24',
+        mainFields: ['module', 'main'],
+        minify: true,
+        keepNames: true,
+        bundleAwsSDK: true,
+      },
+    })
+    const resource = this.node.defaultChild as CfnFunction
+    resource.cfnOptions.metadata = { ...resource.cfnOptions.metadata, [FUNCTION_METADATA]: props.service }
+  }
+}
