@@ -1,0 +1,62 @@
+import pMap from 'p-map'
+import type { PresignedRequest } from '../../src/blobs/types.ts'
+import { ConflictError } from '../../src/errors.ts'
+import { type Action, action } from '../shared/action.ts'
+import { json } from '../shared/answer.ts'
+import { timestamp } from '../shared/timestamp.ts'
+import type { CheckpointAction } from './routes.ts'
+import * as schemas from './schemas.ts'
+import type { Services } from './service.ts'
+
+const DELETE_CONCURRENCY = 16
+
+/** The blob exchange. Bytes never pass through here: they go between the caller and S3. */
+export function blobActions({
+  blobs,
+  checkpoints,
+}: Services): Record<Extract<CheckpointAction, `blob${string}`>, Action> {
+  return {
+    blobUploads: action(schemas.blobUploads, async (input, call) => {
+      const wanted = input.blobs.map(({ key, size_bytes }) => ({ key, size: size_bytes }))
+      const missing = await blobs(call).prepareUploads(wanted)
+      return json(200, { missing: missing.map(({ key, upload }) => ({ key, ...presigned(upload) })) })
+    }),
+    blobDownloads: action(schemas.blobDownloads, async ({ keys }, call) => {
+      const downloads: unknown[] = []
+      const missing: string[] = []
+      for (const found of await blobs(call).prepareDownloads(keys)) {
+        if (found.download === null) missing.push(found.key)
+        else downloads.push({ key: found.key, size_bytes: found.size, ...presigned(found.download) })
+      }
+      return json(200, { downloads, missing })
+    }),
+    blobList: action(schemas.blobList, async ({ prefix }, call) => {
+      const listed = await blobs(call).list(prefix)
+      return json(200, {
+        blobs: listed.map(({ key, size, uploadedAt }) => ({
+          key,
+          size_bytes: size,
+          uploaded_at: timestamp(uploadedAt),
+        })),
+      })
+    }),
+    blobDelete: action(schemas.blobDelete, async ({ keys }, call) => {
+      const references = await checkpoints(call).listBlobReferences()
+      const used = new Set(references.map(({ key }) => key))
+      const index = keys.findIndex((key) => used.has(key))
+      if (index >= 0) {
+        throw new ConflictError('blob_in_use', `A checkpoint uses ${keys[index]}. Nothing was deleted.`, {
+          field: `keys.${index}`,
+        })
+      }
+      const store = blobs(call)
+      await pMap(keys, (key) => store.delete(key), { concurrency: DELETE_CONCURRENCY })
+      return json(200, { deleted: keys })
+    }),
+  }
+}
+
+/** A presigned request in the API's field names. */
+export function presigned({ method, url, headers, expiresAt }: PresignedRequest) {
+  return { method, url, headers, expires_at: timestamp(expiresAt) }
+}

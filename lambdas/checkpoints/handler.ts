@@ -1,0 +1,39 @@
+import { createBlobStore } from '../../src/blobs/store.ts'
+import { createCheckpointStore } from '../../src/checkpoints/store.ts'
+import { type ApiHandler, createApiHandler } from '../shared/api.ts'
+import { bodyText } from '../shared/body-text.ts'
+import type { HandlerConfig } from '../shared/config.ts'
+import { blobActions } from './blob-actions.ts'
+import { checkpointActions } from './checkpoint-actions.ts'
+import { documents } from './documents.ts'
+import { largeAnswer } from './large-answer.ts'
+import { BASE, ROUTES } from './routes.ts'
+import type { Services } from './service.ts'
+import { stageAction } from './stage-action.ts'
+import { writerActions } from './writer-actions.ts'
+
+/** The checkpoints service: checkpoints, leases, blobs. */
+export function createHandler(config: HandlerConfig): ApiHandler {
+  return createServiceHandler(config, {
+    checkpoints: ({ scope }) => createCheckpointStore({ ...config, scope }),
+    blobs: ({ scope }) => createBlobStore({ ...config, scope }),
+  })
+}
+
+/** The same over any stores. */
+export function createServiceHandler(config: Pick<HandlerConfig, 's3' | 'bucketName'>, services: Services): ApiHandler {
+  return createApiHandler({
+    routes: ROUTES,
+    actions: {
+      ...checkpointActions(services),
+      ...writerActions(services),
+      ...blobActions(services),
+      stageUpload: stageAction(config),
+    },
+    body: [
+      bodyText({ upload: `${BASE}/uploads` }),
+      documents(config.s3, config.bucketName),
+      largeAnswer(config.s3, config.bucketName),
+    ],
+  })
+}

@@ -1,0 +1,60 @@
+import * as z from 'zod'
+import { EXCHANGE_LIMIT, MAX_BLOB_BYTES, STAGED_LIMIT_BYTES } from '../../src/limits.ts'
+
+/**
+ * Fields of the contract are let through whatever they hold: the store decides which of the contract's errors they
+ * make, and in which order.
+ */
+const contract = z.unknown().optional()
+
+const writer = z.strictObject({ thread_id: contract, owner_token: contract, fence: contract })
+const requestToken = z.string().min(1).max(128).optional()
+const blobKey = z
+  .string()
+  .regex(
+    /^sandbox-(files|artifacts)\/sha256\/[0-9a-f]{64}$/,
+    'must be sandbox-files/sha256/ or sandbox-artifacts/sha256/ and 64 lowercase hex digits',
+  )
+const blobKeys = z.array(blobKey).min(1).max(EXCHANGE_LIMIT)
+
+export const get = z.strictObject({ id: contract })
+export const list = z.strictObject({ thread_id: contract, page: z.string().optional() })
+export const head = z.strictObject({ thread_id: contract })
+export const append = z.strictObject({
+  checkpoint: contract,
+  expected_head_id: contract,
+  writer,
+  request_token: requestToken,
+})
+export const deleteHead = z.strictObject({
+  thread_id: contract,
+  checkpoint_id: contract,
+  writer,
+  request_token: requestToken,
+})
+export const fork = z.strictObject({
+  source_thread_id: contract,
+  source_checkpoint_id: contract,
+  destination_thread_id: contract,
+  destination_checkpoint_id: contract,
+  created_at: contract,
+  writer,
+  request_token: requestToken,
+})
+export const prune = z.strictObject({ thread_id: contract, keep: contract, writer })
+export const references = z.strictObject({})
+export const acquireWriter = z.strictObject({ thread_id: contract, owner_token: z.string().min(1).max(128).optional() })
+export const heldWriter = z.strictObject({ writer })
+export const blobUploads = z.strictObject({
+  blobs: z
+    .array(z.strictObject({ key: blobKey, size_bytes: z.int().min(0).max(MAX_BLOB_BYTES) }))
+    .min(1)
+    .max(EXCHANGE_LIMIT),
+})
+export const blobDownloads = z.strictObject({ keys: blobKeys })
+export const blobList = z.strictObject({ prefix: z.string() })
+export const blobDelete = z.strictObject({ keys: blobKeys })
+export const stageUpload = z.strictObject({
+  size_bytes: z.int().min(1).max(STAGED_LIMIT_BYTES),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex digits'),
+})

@@ -1,0 +1,81 @@
+import * as z from 'zod'
+import { ForbiddenError, NotFoundError } from '../../src/errors.ts'
+import { createKeyStore } from '../../src/keys/store.ts'
+import { type ApiKeyRecord, type KeyBinding, type KeyStore, ROLES } from '../../src/keys/types.ts'
+import { action } from '../shared/action.ts'
+import { json, noContent } from '../shared/answer.ts'
+import { type ApiHandler, createApiHandler } from '../shared/api.ts'
+import { bodyText } from '../shared/body-text.ts'
+import type { HandlerConfig } from '../shared/config.ts'
+import { fixedJson } from '../shared/fixed-json.ts'
+import { timestamp } from '../shared/timestamp.ts'
+import { ROUTES } from './routes.ts'
+
+const scopeName = z
+  .string()
+  .regex(
+    /^(\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/,
+    'must be * or 1 to 128 characters of A-Z a-z 0-9 . _ -, the first a letter or a digit',
+  )
+const create = z.strictObject({
+  name: z.string().min(1).max(256),
+  role: z.enum(ROLES),
+  bindings: z
+    .array(z.strictObject({ tenant: scopeName, project: scopeName }))
+    .min(1)
+    .max(100),
+})
+const list = z.strictObject({})
+const revoke = z.strictObject({ id: z.string() })
+
+/** The keys service. */
+export function createHandler(config: HandlerConfig): ApiHandler {
+  return createServiceHandler(createKeyStore(config))
+}
+
+/** The same over any store. A caller has to do only with keys that reach no further than the caller's own. */
+export function createServiceHandler(keys: KeyStore): ApiHandler {
+  return createApiHandler({
+    routes: ROUTES,
+    body: [bodyText(), ...fixedJson()],
+    actions: {
+      create: action(create, async (input, { principal }) => {
+        if (!covers(principal.bindings, input.bindings)) throw new ForbiddenError()
+        const { key, record } = await keys.create(input)
+        return json(201, { key, record: shown(record) })
+      }),
+      list: action(list, async (_input, { principal }) => {
+        const records = await keys.list()
+        return json(200, { keys: records.filter(({ bindings }) => covers(principal.bindings, bindings)).map(shown) })
+      }),
+      revoke: action(revoke, async ({ id }, { principal }) => {
+        const record = (await keys.list()).find((candidate) => candidate.id === id)
+        if (!record || !covers(principal.bindings, record.bindings)) throw new NotFoundError('There is no such key.')
+        await keys.revoke(id)
+        return noContent()
+      }),
+    },
+  })
+}
+
+/** Whether each of the inner bindings lies within one of the outer. */
+function covers(outer: readonly KeyBinding[], inner: readonly KeyBinding[]): boolean {
+  return inner.every(({ tenant, project }) =>
+    outer.some(
+      (binding) =>
+        (binding.tenant === '*' || binding.tenant === tenant) &&
+        (binding.project === '*' || binding.project === project),
+    ),
+  )
+}
+
+function shown({ id, name, role, bindings, createdAt, revokedAt }: ApiKeyRecord) {
+  return {
+    id,
+    name,
+    role,
+    bindings,
+    created_at: timestamp(createdAt),
+    ...(revokedAt !== undefined && { revoked_at: timestamp(revokedAt) }),
+  }
+}

@@ -1,0 +1,39 @@
+import middy from '@middy/core'
+import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
+import { access } from './access.ts'
+import type { Action } from './action.ts'
+import { errorAnswer } from './error-answer.ts'
+import type { ApiEvent, ApiMiddleware, Call } from './request.ts'
+import { requestId } from './request-id.ts'
+import { router } from './router.ts'
+import type { Route } from './routes.ts'
+import { securityHeaders } from './security-headers.ts'
+
+export type ApiHandler = (event: APIGatewayProxyEvent, context: Context) => Promise<APIGatewayProxyResult>
+
+export interface ApiOptions<Name extends string> {
+  routes: readonly Route<Name>[]
+  actions: Record<Name, Action>
+  /** Sets `call.body`; comes after access is granted, and may act on the answer too. */
+  body: readonly ApiMiddleware[]
+}
+
+/** A function of the API: the middlewares in the order of refusal, then the route's action. Made once a container. */
+export function createApiHandler<Name extends string>({ routes, actions, body }: ApiOptions<Name>): ApiHandler {
+  const table: Record<string, Action> = actions
+  const runAction = async ({ call }: ApiEvent): Promise<APIGatewayProxyResult> => {
+    const run = call?.route && table[call.route.action]
+    if (!run) throw new Error(`The route ${call?.route?.path} has no action.`)
+    return run(call as Call)
+  }
+  const handler = middy<ApiEvent, APIGatewayProxyResult>().handler(runAction)
+  handler
+    .use(requestId())
+    .use(securityHeaders() as ApiMiddleware)
+    .use(router(routes))
+    .use(access())
+  for (const middleware of body) handler.use(middleware)
+  // On errors the last one used comes first: the others then find an answer to complete.
+  handler.use(errorAnswer())
+  return async (event, context) => handler(event as ApiEvent, context)
+}

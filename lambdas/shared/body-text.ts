@@ -1,0 +1,46 @@
+import { InvalidInputError, PayloadTooLargeError, UnsupportedMediaTypeError } from '../../src/errors.ts'
+import { INLINE_LIMIT_BYTES } from '../../src/limits.ts'
+import { type ApiEvent, type ApiMiddleware, type ApiRequest, headerValues } from './request.ts'
+
+const JSON_TYPE = 'application/json'
+const jsonTypePattern = /^application\/json\s*(;|$)/i
+
+export interface BodyTextOptions {
+  /** The path to name in the refusal of a body over the inline limit, for services that take such bodies through S3. */
+  upload?: string
+}
+
+/**
+ * Makes the body a string, whatever way the gateway delivered its bytes. The body of a GET is ignored: it counts as
+ * the empty object.
+ * @throws UnsupportedMediaTypeError, PayloadTooLargeError, InvalidInputError (field `body`)
+ */
+export function bodyText({ upload }: BodyTextOptions = {}): ApiMiddleware {
+  const bodyTextBefore = ({ event }: ApiRequest): void => {
+    event.body = event.httpMethod === 'GET' ? '{}' : readText(event, upload)
+    event.isBase64Encoded = false
+  }
+  return { before: bodyTextBefore }
+}
+
+function readText(event: ApiEvent, upload: string | undefined): string {
+  const types = headerValues(event, 'content-type')
+  if (types.length !== 1 || !jsonTypePattern.test(types[0] ?? '')) throw new UnsupportedMediaTypeError(JSON_TYPE)
+  const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')
+  if (bytes.length > INLINE_LIMIT_BYTES) {
+    throw new PayloadTooLargeError(`The body may have at most ${INLINE_LIMIT_BYTES} bytes.`, {
+      ...(upload && { upload }),
+    })
+  }
+  if (bytes.length === 0) throw new InvalidInputError('body', 'The body is empty; it must be a JSON object.')
+  return decodeUtf8(bytes)
+}
+
+/** @throws InvalidInputError where a lenient decoder would put replacement characters. */
+export function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new InvalidInputError('body', 'The body is not valid UTF-8.', { cause })
+  }
+}

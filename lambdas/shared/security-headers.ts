@@ -1,0 +1,24 @@
+import httpSecurityHeaders from '@middy/http-security-headers'
+
+/** The security headers that matter to an API; those for pages that a browser shows are left out. */
+export function securityHeaders() {
+  return httpSecurityHeaders({
+    strictTransportSecurity: { maxAge: 63_072_000, includeSubDomains: true, preload: false },
+    contentTypeOptions: { action: 'nosniff' },
+    referrerPolicy: { policy: 'no-referrer' },
+    contentSecurityPolicy: false,
+    crossOriginEmbedderPolicy: false,
+    crossOriginOpenerPolicy: false,
+    crossOriginResourcePolicy: false,
+    dnsPrefetchControl: false,
+    downloadOptions: false,
+    frameOptions: false,
+    originAgentCluster: false,
+    permissionsPolicy: false,
+    permittedCrossDomainPolicies: false,
+    poweredBy: false,
+    reportTo: false,
+    reportingEndpoints: false,
+    xssProtection: false,
+  })
+}
