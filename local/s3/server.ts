@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import { authorize } from './auth.ts'
+import { S3Error } from './errors.ts'
+import type { Reply } from './operations/context.ts'
+import { dispatch } from './operations/dispatch.ts'
+import { parseRequest, type S3Request } from './request.ts'
+import type { Signer } from './signature.ts'
+import type { Catalog } from './storage/catalog.ts'
+import type { Piece } from './storage/types.ts'
+import { buildXml } from './xml.ts'
+
+/** Up to this many bytes an object is sent in one piece. */
+const smallBytes = 64 * 1024
+/** How long a connection may be idle: longer than clients keep one, so that none is closed under a request. */
+const keepAliveMs = 75_000
+
+interface Service {
+  catalog: Catalog
+  signer: Signer
+  region: string
+  now: () => number
+}
+
+/** The HTTP server, not yet listening. */
+export function createS3Server(service: Service): Server {
+  const server = createServer({ keepAliveTimeout: keepAliveMs }, (incoming, outgoing) => {
+    void handle(service, incoming, outgoing, () => undefined)
+  })
+  // A client that waits before it sends a body learns of a refusal first.
+  server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    let told = false
+    void handle(service, incoming, outgoing, () => {
+      if (!told) outgoing.writeContinue()
+      told = true
+    })
+  })
+  return server
+}
+
+async function handle(
+  service: Service,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  onBodyRead: () => void,
+): Promise<void> {
+  const requestId = randomBytes(8).toString('hex').toUpperCase()
+  outgoing.sendDate = false
+  outgoing.setHeader('x-amz-request-id', requestId)
+  outgoing.setHeader('date', new Date(service.now()).toUTCString())
+  outgoing.setHeader('server', 'AmazonS3')
+  let request: S3Request | undefined
+  try {
+    request = parseRequest(incoming, onBodyRead)
+    const reply = await answer(service, request)
+    await send(service.catalog, outgoing, reply, request.method === 'HEAD')
+  } catch (error) {
+    if (outgoing.headersSent || incoming.readableAborted || outgoing.destroyed) outgoing.destroy()
+    else sendError(outgoing, error, incoming, requestId)
+  }
+}
+
+async function answer(service: Service, request: S3Request): Promise<Reply> {
+  const { catalog, signer, region } = service
+  const now = service.now()
+  const authorized = await authorize(request, signer, now)
+  return dispatch({
+    request: authorized.request,
+    authorized,
+    catalog,
+    region,
+    time: Math.floor(now / 1000) * 1000,
+  })
+}
+
+async function send(catalog: Catalog, outgoing: ServerResponse, reply: Reply, head: boolean): Promise<void> {
+  const { status, headers = {}, xml, content } = reply
+  if (xml !== undefined) {
+    outgoing.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(xml) }).end(head ? '' : xml)
+    return
+  }
+  if (!content || head) {
+    outgoing.writeHead(status, status === 204 || status === 304 ? headers : { 'content-length': 0, ...headers }).end()
+    return
+  }
+  const release = catalog.leases.hold(content.pieces)
+  try {
+    const { pieces, start, end } = content
+    const [piece] = pieces
+    if (pieces.length === 1 && piece && end - start <= smallBytes && piece.size <= smallBytes) {
+      const bytes = await catalog.pieces.readAll(piece, start, end)
+      outgoing.writeHead(status, headers).end(bytes)
+    } else {
+      outgoing.writeHead(status, headers)
+      await pipeline(readPieces(catalog, pieces, start, end), outgoing)
+    }
+  } finally {
+    await release()
+  }
+}
+
+async function* readPieces(
+  catalog: Catalog,
+  pieces: readonly Piece[],
+  start: number,
+  end: number,
+): AsyncGenerator<Buffer, void> {
+  let offset = 0
+  for (const piece of pieces) {
+    const from = Math.max(start - offset, 0)
+    const to = Math.min(end - offset, piece.size)
+    if (from < to) yield* catalog.pieces.read(piece, from, to)
+    offset += piece.size
+  }
+}
+
+function sendError(outgoing: ServerResponse, error: unknown, incoming: IncomingMessage, requestId: string): void {
+  const known = error instanceof S3Error ? error : new S3Error('InternalError')
+  if (known !== error) console.error('The local S3 server failed:', error)
+  const body = buildXml(
+    'Error',
+    {
+      Code: known.code,
+      Message: known.message,
+      ...known.details,
+      Resource: incoming.url?.split('?')[0],
+      RequestId: requestId,
+    },
+    false,
+  )
+  const bodiless = incoming.method === 'HEAD' || known.status === 304
+  outgoing.writeHead(known.status, {
+    ...known.headers,
+    ...(bodiless ? {} : { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(body) }),
+  })
+  outgoing.end(bodiless ? '' : body)
+}

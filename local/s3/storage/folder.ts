@@ -1,0 +1,131 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { type FileHandle, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Piece, PieceStore, PieceWriter, RecordStore, StoredRecords } from './types.ts'
+
+/** Up to this many bytes a piece is written in one call, when it is whole. */
+const smallPiece = 64 * 1024
+const readBuffer = 256 * 1024
+const temporary = '.tmp'
+
+/** Pieces as files of a folder. A piece is referred to by a record only when its file is whole. */
+export class FolderPieces implements PieceStore {
+  private readonly folder: string
+
+  constructor(folder: string) {
+    this.folder = join(folder, 'data')
+    mkdirSync(this.folder, { recursive: true })
+  }
+
+  create(): PieceWriter {
+    const id = randomUUID()
+    const path = join(this.folder, id)
+    const small: Buffer[] = []
+    let size = 0
+    let file: FileHandle | undefined
+    const writeLarge = async (chunk: Buffer) => {
+      if (!file) {
+        file = await open(path + temporary, 'wx')
+        await writeFully(file, Buffer.concat(small.splice(0)))
+      }
+      await writeFully(file, chunk)
+    }
+    return {
+      write: (chunk) => {
+        size += chunk.length
+        if (size > smallPiece) return writeLarge(chunk)
+        small.push(chunk)
+      },
+      finish: async () => {
+        if (file) await file.close()
+        else await writeFile(path + temporary, Buffer.concat(small))
+        await rename(path + temporary, path)
+        return { id, size }
+      },
+      discard: async () => {
+        await file?.close()
+        if (file) await rm(path + temporary, { force: true })
+      },
+    }
+  }
+
+  async *read(piece: Piece, start: number, end: number): AsyncGenerator<Buffer, void> {
+    const file = await open(join(this.folder, piece.id))
+    try {
+      for (let offset = start; offset < end; ) {
+        const buffer = Buffer.allocUnsafe(Math.min(readBuffer, end - offset))
+        const { bytesRead } = await file.read(buffer, 0, buffer.length, offset)
+        if (bytesRead === 0) throw new Error(`The data file ${piece.id} is shorter than its record says`)
+        offset += bytesRead
+        yield buffer.subarray(0, bytesRead)
+      }
+    } finally {
+      await file.close()
+    }
+  }
+
+  async readAll(piece: Piece, start: number, end: number): Promise<Buffer> {
+    const bytes = await readFile(join(this.folder, piece.id))
+    return bytes.subarray(start, end)
+  }
+
+  async remove(id: string): Promise<void> {
+    await rm(join(this.folder, id), { force: true })
+  }
+
+  async retainOnly(ids: ReadonlySet<string>): Promise<void> {
+    for (const name of await readdir(this.folder)) if (!ids.has(name)) await this.remove(name)
+  }
+}
+
+async function writeFully(file: FileHandle, bytes: Buffer): Promise<void> {
+  for (let offset = 0; offset < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, offset)
+    offset += bytesWritten
+  }
+}
+
+/** Records as JSON files, each written beside its place and renamed into it. */
+export class FolderRecords implements RecordStore {
+  private readonly folder: string
+  private readonly made = new Set<string>()
+
+  constructor(folder: string) {
+    this.folder = folder
+  }
+
+  async save<Kind extends keyof StoredRecords>(kind: Kind, name: string, record: StoredRecords[Kind]): Promise<void> {
+    const path = this.path(kind, name)
+    const beside = `${path}.${randomUUID()}${temporary}`
+    await writeFile(beside, JSON.stringify(record))
+    await rename(beside, path)
+  }
+
+  async remove(kind: keyof StoredRecords, name: string): Promise<void> {
+    await rm(this.path(kind, name), { force: true })
+  }
+
+  load<Kind extends keyof StoredRecords>(kind: Kind): StoredRecords[Kind][] {
+    const folder = this.open(kind)
+    const records: StoredRecords[Kind][] = []
+    for (const name of readdirSync(folder)) {
+      const path = join(folder, name)
+      if (name.endsWith(temporary)) rmSync(path)
+      else records.push(JSON.parse(readFileSync(path, 'utf8')))
+    }
+    return records
+  }
+
+  private open(kind: string): string {
+    const folder = join(this.folder, kind)
+    if (!this.made.has(kind)) mkdirSync(folder, { recursive: true })
+    this.made.add(kind)
+    return folder
+  }
+
+  /** Names are hashed: a key may be longer than a file name and hold any character. */
+  private path(kind: string, name: string): string {
+    return join(this.open(kind), `${createHash('sha256').update(name).digest('hex')}.json`)
+  }
+}
