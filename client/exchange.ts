@@ -1,0 +1,68 @@
+import { SandkeepNetworkError } from './errors.ts'
+import type { Settings } from './options.ts'
+
+export interface HttpRequest {
+  method: string
+  url: string
+  headers: Readonly<Record<string, string>>
+  body?: string | Uint8Array
+}
+
+export interface HttpAnswer {
+  status: number
+  headers: Headers
+  text: string
+}
+
+/** Transfers may be as slow as this before they count as stuck, on top of the time for one request. */
+const BYTES_PER_MS = 64
+
+/**
+ * One request and its whole answer.
+ * @throws SandkeepNetworkError; the signal's reason when the caller ended it
+ */
+export async function exchange(settings: Settings, request: HttpRequest): Promise<HttpAnswer> {
+  return guarded(settings, request, async (signal) => {
+    const response = await send(settings, request, signal)
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  })
+}
+
+/** One request, and its answer as soon as the headers are there: the body has no time limit of ours. */
+export async function open(settings: Settings, request: HttpRequest): Promise<Response> {
+  return guarded(settings, request, (signal) => send(settings, request, signal))
+}
+
+function send(
+  { fetch }: Settings,
+  { url, method, headers, body }: HttpRequest,
+  signal: AbortSignal,
+): Promise<Response> {
+  return fetch(url, {
+    method,
+    headers,
+    redirect: 'manual',
+    signal,
+    // The cast says what holds: no body of ours stands on shared memory.
+    ...(body !== undefined && { body: body as string | Uint8Array<ArrayBuffer> }),
+  })
+}
+
+async function guarded<T>(
+  { timeoutMs, signal }: Settings,
+  { url, body }: HttpRequest,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted()
+  const limit = timeoutMs + Math.ceil((body?.length ?? 0) / BYTES_PER_MS)
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(new Error(`nothing within ${limit} ms`)), limit)
+  try {
+    return await work(signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal)
+  } catch (cause) {
+    signal?.throwIfAborted()
+    throw new SandkeepNetworkError(url, cause)
+  } finally {
+    clearTimeout(timer)
+  }
+}

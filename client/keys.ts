@@ -1,0 +1,53 @@
+import type { ApiKeyRecord, CreateKeyInput, KeyBinding, KeyStore, Role } from '../src/keys/types.ts'
+import type { Transport } from './transport.ts'
+
+const BASE = '/sandbox/keys/v1'
+
+interface KeyJson {
+  id: string
+  name: string
+  role: Role
+  bindings: KeyBinding[]
+  created_at: string
+  revoked_at?: string
+}
+
+/** API keys, for callers whose own key has the role `platform`. */
+export class ClientKeyStore implements KeyStore {
+  readonly #transport: Transport
+
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  async create({ name, role, bindings }: CreateKeyInput): Promise<{ key: string; record: ApiKeyRecord }> {
+    // A repeat would make a second key, and the first would be in nobody's hands.
+    const { key, record } = await this.#transport.call<{ key: string; record: KeyJson }>(
+      BASE,
+      { name, role, bindings },
+      'key',
+      { repeatable: false },
+    )
+    return { key, record: readRecord(record) }
+  }
+
+  async list(): Promise<ApiKeyRecord[]> {
+    const { keys } = await this.#transport.call<{ keys: KeyJson[] }>(BASE, {}, 'keys', { method: 'GET' })
+    return keys.map(readRecord)
+  }
+
+  async revoke(id: string): Promise<void> {
+    await this.#transport.run(`${BASE}/revoke`, { id })
+  }
+}
+
+function readRecord({ id, name, role, bindings, created_at, revoked_at }: KeyJson): ApiKeyRecord {
+  return {
+    id,
+    name,
+    role,
+    bindings,
+    createdAt: Date.parse(created_at),
+    ...(revoked_at !== undefined && { revokedAt: Date.parse(revoked_at) }),
+  }
+}
