@@ -1,7 +1,7 @@
 // dynalite ships no types; these are the parts of it that the front calls.
 
 declare module 'dynalite/db/index.js' {
-  import type { TableDefinition, WireItem } from './types.ts'
+  import type { JsonObject, TableDefinition, WireItem, WireValue } from './types.ts'
 
   type Callback = (error: Error | null, value?: unknown) => void
 
@@ -34,8 +34,9 @@ declare module 'dynalite/db/index.js' {
     itemSize(item: WireItem): number
     validateKey(key: WireItem, table: TableDefinition, schema?: unknown): Error | null | undefined
     validateItem(item: WireItem, table: TableDefinition): Error | null | undefined
-    createKey(item: WireItem, table: TableDefinition): string
-    validationError(message: string): Error
+    checkConditional(request: JsonObject, item: WireItem | undefined): Error | null | undefined
+    /** Its result is a boolean, or a number that counts as one. */
+    compare(operator: string, value: WireValue | undefined, others: (WireValue | undefined)[]): unknown
   }
   const db: Db
   export default db

@@ -2,17 +2,25 @@ import { createRequire } from 'node:module'
 import type { Store } from 'dynalite/db/index.js'
 import dynaliteDb from 'dynalite/db/index.js'
 import validations from 'dynalite/validations/index.js'
+import { type Condition, fulfils } from './conditions.ts'
 import { DynamoDbError, isAnswer, validationError } from './errors.ts'
 import { checkExpressionSizes, checkKeyBytes } from './limits.ts'
 import { itemSize } from './size.ts'
 import type { StoreView } from './store.ts'
 import type { JsonObject } from './types.ts'
 
-// dynalite measures strings in UTF-16 units where DynamoDB counts UTF-8 bytes. Its actions look these functions up on the module.
-const { validateKey, validateItem } = dynaliteDb
+// dynalite measures strings in UTF-16 units where DynamoDB counts UTF-8 bytes, and compares some values by reference.
+// Its actions look these functions up on the module.
+const { validateKey, validateItem, checkConditional } = dynaliteDb
 dynaliteDb.itemSize = itemSize
 dynaliteDb.validateKey = (key, table, schema) => validateKey(key, table, schema) ?? checkKeyBytes(key, table)
 dynaliteDb.validateItem = (item, table) => validateItem(item, table) ?? checkKeyBytes(item, table)
+dynaliteDb.checkConditional = (request, item) => {
+  const condition = request._condition as { expression: Condition } | undefined
+  if (!condition) return checkConditional(request, item)
+  if (fulfils(item ?? {}, condition.expression)) return null
+  return new DynamoDbError('ConditionalCheckFailedException', 'The conditional request failed')
+}
 
 type Action = (store: object, request: JsonObject, callback: (error: unknown, answer?: JsonObject) => void) => void
 

@@ -1,0 +1,85 @@
+import { BatchGetCommand, type BatchGetCommandOutput, BatchWriteCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
+import { expect } from 'vitest'
+import { contract, isInvalid, itemOfSize, useTable } from './engine.ts'
+
+const t = useTable()
+
+const numbered = (pk: string, count: number) => Array.from({ length: count }, (_, i) => ({ pk, sk: `item-${i}` }))
+const write = (requests: object[]) => t.doc.send(new BatchWriteCommand({ RequestItems: { [t.table]: requests } }))
+const putAll = (items: { [attribute: string]: unknown }[]) => write(items.map((Item) => ({ PutRequest: { Item } })))
+const get = (Keys: { [attribute: string]: unknown }[], more: object = {}): Promise<BatchGetCommandOutput> =>
+  t.doc.send(new BatchGetCommand({ RequestItems: { [t.table]: { Keys, ConsistentRead: true, ...more } } }))
+const found = (answer: BatchGetCommandOutput) => (answer.Responses?.[t.table] ?? []).map((item) => item.sk).sort()
+
+contract('a batch writes and deletes at most 25 items', async () => {
+  const pk = t.partition()
+  await putAll(numbered(pk, 25))
+  expect(found(await get(numbered(pk, 25)))).toHaveLength(25)
+  expect(await isInvalid(putAll(numbered(`${pk}-over`, 26)))).toBe(true)
+  expect(await isInvalid(write([]))).toBe(true)
+  await write([
+    { DeleteRequest: { Key: { pk, sk: 'item-0' } } },
+    { DeleteRequest: { Key: { pk, sk: 'never' } } },
+    { PutRequest: { Item: { pk, sk: 'item-1', n: 2 } } },
+  ])
+  expect(found(await get(numbered(pk, 2)))).toEqual(['item-1'])
+})
+
+contract('a refused batch of writes changes nothing', async () => {
+  const pk = t.partition()
+  expect(await isInvalid(putAll([{ pk, sk: 'fine' }, itemOfSize(pk, 'over', 409_601)]))).toBe(true)
+  expect(
+    await isInvalid(
+      putAll([
+        { pk, sk: 'fine' },
+        { pk, sk: '' },
+      ]),
+    ),
+  ).toBe(true)
+  expect(
+    await isInvalid(
+      putAll([
+        { pk, sk: 'fine' },
+        { pk, sk: 'fine' },
+      ]),
+    ),
+  ).toBe(true)
+  expect(found(await get([{ pk, sk: 'fine' }]))).toEqual([])
+})
+
+contract('a batch of writes takes 25 items of 400 KB', async () => {
+  const pk = t.partition()
+  const answer = await putAll(numbered(pk, 25).map(({ sk }) => itemOfSize(pk, sk, 409_600)))
+  expect(answer.UnprocessedItems ?? {}).toEqual({})
+})
+
+contract('a batch reads at most 100 distinct keys', async () => {
+  const pk = t.partition()
+  await putAll(numbered(pk, 3))
+  expect(found(await get(numbered(pk, 100)))).toEqual(['item-0', 'item-1', 'item-2'])
+  expect(await isInvalid(get(numbered(pk, 101)))).toBe(true)
+  expect(await isInvalid(get([...numbered(pk, 1), ...numbered(pk, 1)]))).toBe(true)
+  expect(await isInvalid(get([{ pk, sk: '' }]))).toBe(true)
+})
+
+contract('a batch of reads ends at 16 MB and names the keys that it left, to be asked for as they are', async () => {
+  const pk = t.partition()
+  const keys = numbered(pk, 50)
+  for (const { sk } of keys) {
+    await t.doc.send(new PutCommand({ TableName: t.table, Item: itemOfSize(pk, sk, 400_000) }))
+  }
+  const projection = { ProjectionExpression: 'sk, #body', ExpressionAttributeNames: { '#body': 'body' } }
+  let asked: BatchGetCommandOutput['UnprocessedKeys'] = { [t.table]: { Keys: keys, ...projection } }
+  const sizes: number[] = []
+  const names: unknown[] = []
+  while (asked && Object.keys(asked).length > 0) {
+    const answer: BatchGetCommandOutput = await t.doc.send(new BatchGetCommand({ RequestItems: asked }))
+    const items = answer.Responses?.[t.table] ?? []
+    expect(items.every((item) => Object.keys(item).length === 2)).toBe(true)
+    sizes.push(items.length)
+    names.push(...items.map((item) => item.sk))
+    asked = answer.UnprocessedKeys
+  }
+  expect(sizes).toEqual([41, 9])
+  expect(new Set(names).size).toBe(50)
+})
