@@ -7,11 +7,12 @@ import type {
   SandboxCheckpointDeleteInput,
   SandboxCheckpointForkInput,
   SandboxCheckpointStore,
+  SandboxCheckpointWriterLease,
 } from '../src/checkpoints/types.ts'
 import { checkAppend, checkFork } from '../src/checkpoints/validate.ts'
 import { compareUtf8 } from '../src/text.ts'
 import { SandkeepHttpError } from './errors.ts'
-import { type ClientLease, createLease, type LeaseJson } from './lease.ts'
+import { createLease, type LeaseJson } from './lease.ts'
 import type { Transport } from './transport.ts'
 import { wireScalar, wireWriter } from './wire.ts'
 
@@ -77,7 +78,7 @@ export class ClientCheckpointStore implements SandboxCheckpointStore {
     )
   }
 
-  async acquireWriter(threadId: string, options: { ownerToken?: string } = {}): Promise<ClientLease> {
+  async acquireWriter(threadId: string, options: { ownerToken?: string } = {}): Promise<SandboxCheckpointWriterLease> {
     // The token is made here so that a repeat after a lost answer meets its own lease.
     const body = { thread_id: wireScalar(threadId), owner_token: options.ownerToken ?? randomUUID() }
     const taken = await this.#call<LeaseJson>('/writers/acquire', body, 'owner_token')

@@ -10,7 +10,6 @@ export type { ClientCheckpointStore } from './checkpoints.ts'
 export { SandkeepHttpError, SandkeepNetworkError } from './errors.ts'
 export type { ClientInstanceStore } from './instances.ts'
 export type { ClientKeyStore } from './keys.ts'
-export type { ClientLease } from './lease.ts'
 export type { ClientOptions } from './options.ts'
 
 const CHECKPOINTS_BASE = '/sandbox/checkpoints/v1'

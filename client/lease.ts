@@ -2,11 +2,6 @@ import type { SandboxCheckpointWriterLease } from '../src/checkpoints/types.ts'
 import type { Transport } from './transport.ts'
 import { wireWriter } from './wire.ts'
 
-/** A lease that also tells the thread's head as it was when the lease was taken. */
-export interface ClientLease extends SandboxCheckpointWriterLease {
-  readonly headId: string | null
-}
-
 export interface LeaseJson {
   thread_id: string
   owner_token: string
@@ -17,7 +12,7 @@ export interface LeaseJson {
 }
 
 /** Makes a lease of the API's answer; it renews and releases over the API. */
-export function createLease(transport: Transport, base: string, taken: LeaseJson): ClientLease {
+export function createLease(transport: Transport, base: string, taken: LeaseJson): SandboxCheckpointWriterLease {
   const writer = { threadId: taken.thread_id, ownerToken: taken.owner_token, fence: taken.fence }
   let expiresAt = taken.expires_at
   return {

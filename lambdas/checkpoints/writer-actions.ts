@@ -9,8 +9,7 @@ import type { Services } from './service.ts'
 export function writerActions({ checkpoints }: Services): Record<Extract<CheckpointAction, `${string}Writer`>, Action> {
   return {
     acquireWriter: action(schemas.acquireWriter, async ({ thread_id, owner_token }, call) => {
-      const store = checkpoints(call)
-      const lease = await store.acquireWriter(
+      const lease = await checkpoints(call).acquireWriter(
         thread_id as string,
         owner_token === undefined ? {} : { ownerToken: owner_token },
       )
@@ -20,8 +19,7 @@ export function writerActions({ checkpoints }: Services): Record<Extract<Checkpo
         fence: lease.fence,
         expires_at: lease.expiresAt,
         renew_after_ms: lease.renewAfterMs,
-        // Nobody else can move the head of a thread whose lease was just taken.
-        head_id: await store.getHead(lease.threadId),
+        head_id: lease.headId,
       })
     }),
     renewWriter: action(schemas.heldWriter, async ({ writer }, call) => {
