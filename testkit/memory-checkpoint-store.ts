@@ -308,6 +308,7 @@ export class MemoryCheckpointStore implements SandboxCheckpointStore {
         return held.expiresAt
       },
       renewAfterMs: this.renewAfterMs,
+      headId: this.headOf(threadId),
       renew: async () => ({ expiresAt: this.renew(writer, held) }),
       release: async () => this.release(writer),
     }

@@ -8,6 +8,8 @@ interface Breakage {
   step: number
   refusal: Refusal
   what: string
+  /** A variant of another breakage of this step, of which the pairs are enough. */
+  alone?: true
   fields: Partial<SandboxCheckpointForkInput>
 }
 
@@ -127,24 +129,36 @@ export const forkChecks = [
     const taken = 'FORK_DESTINATION_NOT_EMPTY'
     const breakages: Breakage[] = [
       { step: 1, refusal: 'INVALID_ID', what: 'invalid source', fields: { sourceCheckpointId: '' } },
-      { step: 1, refusal: 'INVALID_ID', what: 'invalid destination', fields: { destinationCheckpointId: '\ud800' } },
+      {
+        step: 1,
+        refusal: 'INVALID_ID',
+        what: 'invalid destination',
+        alone: true,
+        fields: { destinationCheckpointId: '\ud800' },
+      },
       { step: 2, refusal: 'INVALID_ENTRY', what: 'createdAt NaN', fields: { createdAt: Number.NaN } },
-      { step: 2, refusal: 'INVALID_ENTRY', what: 'createdAt text', fields: { createdAt: wrong('1') } },
+      { step: 2, refusal: 'INVALID_ENTRY', what: 'createdAt text', alone: true, fields: { createdAt: wrong('1') } },
       { step: 3, refusal: mismatch, what: 'same thread', fields: { sourceThreadId: 'fork' } },
       { step: 4, refusal: 'FORK_SOURCE_NOT_FOUND', what: 'source unknown', fields: { sourceCheckpointId: 'unknown' } },
       { step: 5, refusal: mismatch, what: "another thread's source", fields: { sourceCheckpointId: 'elsewhere' } },
       { step: 6, refusal: 'WRITER_LOST', what: 'lease of the source', fields: { writer: sourceWriter } },
-      { step: 6, refusal: 'WRITER_LOST', what: 'lease of a third thread', fields: { writer: other } },
+      { step: 6, refusal: 'WRITER_LOST', what: 'lease of a third thread', alone: true, fields: { writer: other } },
       { step: 7, refusal: 'WRITER_LOST', what: 'wrong token', fields: { writer: { ...writer, ownerToken: 'x' } } },
-      { step: 7, refusal: 'WRITER_LOST', what: 'wrong fence', fields: { writer: { ...writer, fence: 9 } } },
+      {
+        step: 7,
+        refusal: 'WRITER_LOST',
+        what: 'wrong fence',
+        alone: true,
+        fields: { writer: { ...writer, fence: 9 } },
+      },
       { step: 8, refusal: taken, what: 'id used in a third thread', fields: { destinationCheckpointId: 'elsewhere' } },
-      { step: 8, refusal: taken, what: 'id of the source', fields: { destinationCheckpointId: 'old' } },
+      { step: 8, refusal: taken, what: 'id of the source', alone: true, fields: { destinationCheckpointId: 'old' } },
     ]
-    await expectUnchanged(store, ['source', 'fork', 'other', 'full', 'released'], ['root', 'old'], async () => {
+    await expectUnchanged(store, ['source', 'fork', 'other', 'full'], ['root'], async () => {
       for (const first of breakages) {
         await expectRefused(first.refusal, store.forkFromCheckpoint({ ...valid, ...first.fields }), first.what)
-        for (const second of breakages) {
-          if (first.step >= second.step) continue
+        for (const second of breakages.filter(({ step }) => step > first.step)) {
+          if (first.alone || second.alone) continue
           const call = store.forkFromCheckpoint({ ...valid, ...second.fields, ...first.fields })
           await expectRefused(first.refusal, call, `${first.what} before ${second.what}`)
         }
