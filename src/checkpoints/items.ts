@@ -1,3 +1,4 @@
+import type { Condition } from '../table/table.ts'
 import type { EncodedCheckpoint } from './codec.ts'
 
 /**
@@ -145,4 +146,13 @@ function asBuffer(value: unknown): Buffer {
   if (value === undefined) return Buffer.alloc(0)
   const bytes = value as Uint8Array
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** The condition that an id item is still the one that was read. */
+export function sameIdItem({ threadHash, sequence }: Pick<IdRecord, 'threadHash' | 'sequence'>): Condition {
+  return {
+    condition: '#thread = :thread AND #seq = :seq',
+    names: { '#thread': 'thread', '#seq': 'seq' },
+    values: { ':thread': threadHash, ':seq': sequence },
+  }
 }

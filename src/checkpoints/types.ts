@@ -74,6 +74,8 @@ export interface SandboxCheckpointWriterLease extends SandboxCheckpointWriter {
   /** Milliseconds; live: shows the new value after `renew`. At `now === expiresAt` the lease is expired. */
   readonly expiresAt: number
   renewAfterMs: number
+  /** Extension of the contract: the thread's head when the lease was taken. While it lasts, only its holder moves it. */
+  readonly headId?: string | null
   renew(): Promise<{ expiresAt: number }>
   /** Never throws for a lease that was lost or released already. */
   release(): Promise<void>

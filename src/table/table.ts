@@ -31,11 +31,17 @@ export interface Update {
   values: Item
 }
 
+/** A condition with the names and values that it uses. */
+export type Condition = Pick<Update, 'condition' | 'names' | 'values'>
+
+/** The condition that a put makes a new item. */
+export const NEW_ITEM: Condition = { condition: 'attribute_not_exists(pk)', names: {}, values: {} }
+
 /** What a conditional write came to: done, or refused with the item as it was (none: there was no item). */
 export type WriteResult = { done: true; item: Item | undefined } | { done: false; item: Item | undefined }
 
-/** What a transaction came to; `refused[i]` tells whether action i's condition failed, and on which item. */
-export type TransactResult = { done: true } | { done: false; refused: Array<false | { item: Item | undefined }> }
+/** What a transaction came to; `refused[i]` is there when action i's condition failed, with the item as it was. */
+export type TransactResult = { done: true } | { done: false; refused: Array<{ item: Item | undefined } | undefined> }
 
 /** The table, as this project uses it: strongly consistent reads, conditions whose failure tells the old item. */
 export class Table {
@@ -52,19 +58,18 @@ export class Table {
     return Item
   }
 
-  /** The items of up to 100 distinct keys, in no order; each read by itself, not at one instant. */
+  /**
+   * The items of up to 100 distinct keys, in no order; each read by itself, not at one instant.
+   * @throws TransientError when DynamoDB left some unread.
+   */
   async batchGet(keys: Key[]): Promise<Item[]> {
-    const found: Item[] = []
-    let pending: Record<string, unknown>[] = [...keys.map((key) => ({ ...key }))]
-    for (let attempt = 0; pending.length > 0; attempt++) {
-      if (attempt === MAX_BATCH_ATTEMPTS) throw new TransientError('DynamoDB left keys of a batch unread.')
-      const answer = await this.#client.send(
-        new BatchGetCommand({ RequestItems: { [this.name]: { Keys: pending, ConsistentRead: true } } }),
-      )
-      found.push(...(answer.Responses?.[this.name] ?? []))
-      pending = answer.UnprocessedKeys?.[this.name]?.Keys ?? []
-    }
-    return found
+    const { Responses, UnprocessedKeys } = await this.#client.send(
+      new BatchGetCommand({
+        RequestItems: { [this.name]: { Keys: keys.map((key) => ({ ...key })), ConsistentRead: true } },
+      }),
+    )
+    if (UnprocessedKeys?.[this.name]?.Keys?.length) throw new TransientError('DynamoDB left keys of a batch unread.')
+    return Responses?.[this.name] ?? []
   }
 
   /**
@@ -113,7 +118,7 @@ export class Table {
   }
 
   /** Deletes an item; under a condition, `item` of a refused delete is the item that stays. */
-  async delete(key: Key, condition?: Pick<Update, 'condition' | 'names' | 'values'>): Promise<WriteResult> {
+  async delete(key: Key, condition?: Condition): Promise<WriteResult> {
     const command = new DeleteCommand({
       TableName: this.name,
       Key: key,
@@ -148,12 +153,12 @@ export class Table {
       if (other || reasons.length === 0) throw error
       return {
         done: false,
-        refused: reasons.map(({ code, item }) => (code === 'none' ? false : { item })),
+        refused: reasons.map(({ code, item }) => (code === 'none' ? undefined : { item })),
       }
     }
   }
 
-  transactPut(item: Item & Key, condition?: Pick<Update, 'condition' | 'names' | 'values'>): TransactAction {
+  transactPut(item: Item & Key, condition?: Condition): TransactAction {
     return {
       Put: {
         TableName: this.name,
@@ -167,11 +172,11 @@ export class Table {
     return { Update: { ...this.#updateInput(key, update), ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } }
   }
 
-  transactDelete(key: Key, condition: Pick<Update, 'condition' | 'names' | 'values'>): TransactAction {
+  transactDelete(key: Key, condition: Condition): TransactAction {
     return { Delete: { TableName: this.name, Key: key, ...conditionInput(condition) } }
   }
 
-  transactCheck(key: Key, condition: Pick<Update, 'condition' | 'names' | 'values'>): TransactAction {
+  transactCheck(key: Key, condition: Condition): TransactAction {
     return { ConditionCheck: { TableName: this.name, Key: key, ...conditionInput(condition) } }
   }
 
@@ -187,8 +192,6 @@ export class Table {
   }
 }
 
-const MAX_BATCH_ATTEMPTS = 10
-
 const transientReasons: ReadonlySet<string> = new Set([
   'transactionconflict',
   'throttlingerror',
@@ -196,7 +199,7 @@ const transientReasons: ReadonlySet<string> = new Set([
   'requestlimitexceeded',
 ])
 
-function conditionInput({ condition, names, values }: Pick<Update, 'condition' | 'names' | 'values'>) {
+function conditionInput({ condition, names, values }: Condition) {
   return {
     ConditionExpression: condition,
     // DynamoDB refuses empty maps.

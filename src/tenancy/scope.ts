@@ -19,8 +19,13 @@ export function parseScope(tenant: unknown, project: unknown): Scope {
   return { tenant: scopeName(tenant, TENANT_HEADER), project: scopeName(project, PROJECT_HEADER) }
 }
 
+/** Whether a value can be the name of a tenant or a project. */
+export function isScopeName(value: unknown): value is string {
+  return typeof value === 'string' && namePattern.test(value)
+}
+
 function scopeName(value: unknown, header: string): string {
-  if (typeof value === 'string' && namePattern.test(value)) return value
+  if (isScopeName(value)) return value
   throw new InvalidInputError(
     header,
     `${header} must be 1 to 128 characters of A-Z a-z 0-9 . _ -, the first a letter or a digit.`,

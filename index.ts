@@ -1,0 +1,12 @@
+/** What `import … from 'sandkeep'` gives. */
+export { createClient } from './client/index.ts'
+export { createBlobStore } from './src/blobs/store.ts'
+export type * from './src/blobs/types.ts'
+export * from './src/checkpoints/errors.ts'
+export { createCheckpointStore } from './src/checkpoints/store.ts'
+export type * from './src/checkpoints/types.ts'
+export * from './src/errors.ts'
+export { createInstanceStore } from './src/instances/store.ts'
+export type * from './src/instances/types.ts'
+export { SweepIncompleteError, sweepSandboxBlobs } from './src/sweep/sweep-blobs.ts'
+export type { Scope } from './src/tenancy/scope.ts'

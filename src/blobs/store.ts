@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto'
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  NoSuchKey,
+  NotFound,
+  PutObjectCommand,
+  paginateListObjectsV2,
+  type S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3'
+import pMap from 'p-map'
+import { BlobHashMismatchError, InvalidInputError } from '../errors.ts'
+import { EXCHANGE_LIMIT, MAX_BLOB_BYTES } from '../limits.ts'
+import { retryTransient, TransientError } from '../table/transient.ts'
+import type { Scope } from '../tenancy/scope.ts'
+import { blobHash } from './keys.ts'
+import { blobObjectKey, blobObjectPrefix } from './object-keys.ts'
+import { presignGet, presignPut } from './presign.ts'
+import type { BlobBody, BlobExchange, BlobInfo, BlobStore, PresignedRequest } from './types.ts'
+
+export interface BlobStoreConfig {
+  dynamodb: DynamoDBClient
+  s3: S3Client
+  tableName: string
+  bucketName: string
+  scope: Scope
+}
+
+/** How many keys of an exchange are looked up in S3 at a time. */
+const LOOKUP_CONCURRENCY = 64
+
+/** The blobs of one scope, over S3. Every blob lies under the key that its SHA-256 makes. */
+export function createBlobStore(config: BlobStoreConfig): BlobStore & BlobExchange {
+  return new S3BlobStore(config)
+}
+
+class S3BlobStore implements BlobStore, BlobExchange {
+  readonly #s3: S3Client
+  readonly #bucketName: string
+  readonly #scope: Scope
+
+  constructor({ s3, bucketName, scope }: BlobStoreConfig) {
+    this.#s3 = s3
+    this.#bucketName = bucketName
+    this.#scope = scope
+  }
+
+  async get(key: string): Promise<BlobBody | null> {
+    blobHash(key)
+    return retryTransient(async () => {
+      try {
+        const { Body, ContentLength = 0 } = await this.#s3.send(new GetObjectCommand(this.#object(key)))
+        if (!Body) throw new TransientError('S3 answered without a body.')
+        return {
+          size: ContentLength,
+          arrayBuffer: async () => exactBuffer(await Body.transformToByteArray()),
+          stream: () => Body.transformToWebStream() as ReadableStream<Uint8Array>,
+        }
+      } catch (error) {
+        if (error instanceof NoSuchKey) return null
+        throw error
+      }
+    })
+  }
+
+  async head(key: string): Promise<BlobInfo | null> {
+    blobHash(key)
+    return retryTransient(async () => {
+      try {
+        const { ContentLength = 0, LastModified } = await this.#s3.send(new HeadObjectCommand(this.#object(key)))
+        return { key, size: ContentLength, uploadedAt: LastModified?.getTime() ?? 0 }
+      } catch (error) {
+        if (error instanceof NotFound) return null
+        throw error
+      }
+    })
+  }
+
+  async put(key: string, body: Uint8Array): Promise<void> {
+    const expected = blobHash(key)
+    const hash = createHash('sha256').update(body).digest()
+    const actual = hash.toString('hex')
+    if (actual !== expected) throw new BlobHashMismatchError(key, actual)
+    const command = new PutObjectCommand({
+      ...this.#object(key),
+      Body: body,
+      ContentType: 'application/octet-stream',
+      ChecksumSHA256: hash.toString('base64'),
+      IfNoneMatch: '*',
+    })
+    await retryTransient(async () => {
+      try {
+        await this.#s3.send(command)
+      } catch (error) {
+        const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
+        // The same content is there already, perhaps by an attempt of this very call whose answer was lost.
+        if (status === 412) return
+        if (status === 409) throw new TransientError('The blob is being written by another.', { cause: error })
+        throw error
+      }
+    })
+  }
+
+  async list(prefix: string): Promise<BlobInfo[]> {
+    const root = blobObjectPrefix(this.#scope)
+    const found: BlobInfo[] = []
+    const pages = paginateListObjectsV2({ client: this.#s3 }, { Bucket: this.#bucketName, Prefix: root + prefix })
+    for await (const { Contents = [] } of pages) {
+      for (const { Key = '', Size = 0, LastModified } of Contents) {
+        found.push({ key: Key.slice(root.length), size: Size, uploadedAt: LastModified?.getTime() ?? 0 })
+      }
+    }
+    return found
+  }
+
+  async delete(key: string): Promise<void> {
+    blobHash(key)
+    await retryTransient(() => this.#s3.send(new DeleteObjectCommand(this.#object(key))))
+  }
+
+  async prepareUploads(
+    blobs: ReadonlyArray<{ key: string; size: number }>,
+  ): Promise<Array<{ key: string; upload: PresignedRequest }>> {
+    checkExchange(blobs.length, 'blobs')
+    const sizes = new Map<string, number>()
+    for (const [index, { key, size }] of blobs.entries()) {
+      blobHash(key, `blobs[${index}].key`)
+      const known = sizes.get(key)
+      if (!Number.isSafeInteger(size) || size < 0 || size > MAX_BLOB_BYTES || (known ?? size) !== size) {
+        throw new InvalidInputError(
+          `blobs[${index}].size`,
+          `blobs[${index}].size must be the bytes of the blob, an integer from 0 to ${MAX_BLOB_BYTES}.`,
+        )
+      }
+      sizes.set(key, size)
+    }
+    const prepared = await pMap(sizes, ([key, size]) => this.#prepareUpload(key, size), {
+      concurrency: LOOKUP_CONCURRENCY,
+    })
+    return prepared.filter((upload) => upload !== undefined)
+  }
+
+  async prepareDownloads(
+    keys: ReadonlyArray<string>,
+  ): Promise<Array<{ key: string; size: number; download: PresignedRequest } | { key: string; download: null }>> {
+    checkExchange(keys.length, 'keys')
+    for (const [index, key] of keys.entries()) blobHash(key, `keys[${index}]`)
+    return pMap(
+      keys,
+      async (key) => {
+        const info = await this.head(key)
+        if (!info) return { key, download: null }
+        const download = await presignGet({
+          s3: this.#s3,
+          bucketName: this.#bucketName,
+          objectKey: this.#objectKey(key),
+        })
+        return { key, size: info.size, download }
+      },
+      { concurrency: LOOKUP_CONCURRENCY },
+    )
+  }
+
+  async #prepareUpload(key: string, size: number): Promise<{ key: string; upload: PresignedRequest } | undefined> {
+    if (await this.head(key)) return undefined
+    const upload = await presignPut({
+      s3: this.#s3,
+      bucketName: this.#bucketName,
+      objectKey: this.#objectKey(key),
+      size,
+      sha256Hex: blobHash(key),
+      ifNoneMatch: '*',
+    })
+    return { key, upload }
+  }
+
+  #objectKey(key: string): string {
+    return blobObjectKey(this.#scope, key)
+  }
+
+  #object(key: string): { Bucket: string; Key: string } {
+    return { Bucket: this.#bucketName, Key: this.#objectKey(key) }
+  }
+}
+
+function checkExchange(count: number, field: string): void {
+  if (count >= 1 && count <= EXCHANGE_LIMIT) return
+  throw new InvalidInputError(field, `${field} must have 1 to ${EXCHANGE_LIMIT} members.`)
+}
+
+function exactBuffer(bytes: Uint8Array): ArrayBuffer {
+  return bytes.slice().buffer
+}

@@ -1,0 +1,38 @@
+import { hashText } from '../text.ts'
+import { encodeCheckpoint } from './codec.ts'
+import { commit } from './commit.ts'
+import type { StoreContext } from './context.ts'
+import {
+  SandboxCheckpointConflictError,
+  SandboxCheckpointDuplicateIdError,
+  SandboxCheckpointParentMismatchError,
+} from './errors.ts'
+import type { SandboxCheckpointAppendInput } from './types.ts'
+import { checkAppend } from './validate.ts'
+import { checkWriterOf } from './writer.ts'
+
+/** Adds a checkpoint and makes it the head. @throws the contract's errors, in its order */
+export async function append(context: StoreContext, input: SandboxCheckpointAppendInput): Promise<{ headId: string }> {
+  checkAppend(input)
+  const { checkpoint, expectedHeadId, writer, requestToken } = input
+  const { id, threadId, parentCheckpointId } = checkpoint
+  checkWriterOf(threadId, writer)
+  // Encoded before anything is awaited: what the caller changes from now on is not stored.
+  const encoded = encodeCheckpoint(checkpoint)
+  const expectedHash = expectedHeadId === null ? undefined : hashText(expectedHeadId)
+  const parentMatches = (parentCheckpointId ?? null) === expectedHeadId
+  await commit(context, {
+    id,
+    threadId,
+    encoded,
+    writer: { ...writer },
+    token: requestToken,
+    idUsed: () => new SandboxCheckpointDuplicateIdError('The checkpoint id is used already.'),
+    checkHead: ({ head }) => {
+      if (head?.idHash !== expectedHash) return new SandboxCheckpointConflictError('The head is not expectedHeadId.')
+      if (parentMatches) return undefined
+      return new SandboxCheckpointParentMismatchError('parentCheckpointId is not expectedHeadId.')
+    },
+  })
+  return { headId: id }
+}

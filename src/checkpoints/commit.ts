@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto'
+import { checkpointKey, idKey, threadKey } from '../table/keys.ts'
+import { NEW_ITEM, type TransactAction } from '../table/table.ts'
+import { retryTransient, TransientError } from '../table/transient.ts'
+import { hashText } from '../text.ts'
+import type { EncodedCheckpoint } from './codec.ts'
+import type { StoreContext } from './context.ts'
+import {
+  checkpointAttributes,
+  checkpointName,
+  type IdRecord,
+  idAttributes,
+  readId,
+  sameIdItem,
+  type ThreadState,
+} from './items.ts'
+import { getThread } from './read.ts'
+import { refusedByOwnWrite, threadUpdate } from './thread-write.ts'
+import type { SandboxCheckpointWriter } from './types.ts'
+import { checkWriter } from './writer.ts'
+
+/**
+ * A body of at most so many bytes, keys and compressed JSON together, is kept in the item: with it a commit costs at
+ * most 16 write units. A larger one is cheaper in S3.
+ */
+const INLINE_BODY_BYTES = 5_000
+
+/** A checkpoint on its way to be the head of a thread, and what refuses it. */
+export interface CommitPlan {
+  id: string
+  threadId: string
+  encoded: EncodedCheckpoint
+  writer: SandboxCheckpointWriter
+  /** Names this write: a repeat of it finds that it has landed. Default: a fresh one. */
+  token: string | undefined
+  /** The refusal by the thread's head, if it is not the expected one. */
+  checkHead: (state: ThreadState) => Error | undefined
+  /** The refusal when the id is used, which comes before that of the head. */
+  idUsed: () => Error
+  /** Conditions on items of other threads, and the refusal when one fails. */
+  guards?: { actions: TransactAction[]; refused: () => Error }
+}
+
+/**
+ * Adds a checkpoint and makes it the head, as one compare-and-swap of a constant number of actions: the thread (lease
+ * current, nothing written since it was read), the checkpoint, the id.
+ * @throws SandboxCheckpointWriterLostError, then what the plan says
+ */
+export async function commit(context: StoreContext, plan: CommitPlan): Promise<void> {
+  await new Committing(context, plan).run()
+}
+
+class Committing {
+  readonly #context: StoreContext
+  readonly #plan: CommitPlan
+  readonly #token: string
+  readonly #threadHash: string
+  readonly #idHash: string
+  /** The object of a large body, once it is there. */
+  #bodyName: string | undefined
+  /** An id item whose checkpoint is deleted: it may be replaced. */
+  #deadId: IdRecord | undefined
+  /** A transaction was sent whose outcome is not known. */
+  #uncertain = false
+
+  constructor(context: StoreContext, plan: CommitPlan) {
+    this.#context = context
+    this.#plan = plan
+    this.#token = plan.token ?? randomUUID()
+    this.#threadHash = hashText(plan.threadId)
+    this.#idHash = hashText(plan.id)
+  }
+
+  async run(): Promise<void> {
+    try {
+      await retryTransient(() => this.#attempt())
+    } catch (error) {
+      await this.#discardBody()
+      throw error
+    }
+  }
+
+  async #attempt(): Promise<void> {
+    const state = await getThread(this.#context, this.#threadHash)
+    if (state?.lastWrite === this.#token) return
+    const now = this.#context.now()
+    checkWriter(state, this.#plan.writer, now)
+    if (!state) return
+    const headRefusal = this.#plan.checkHead(state)
+    if (headRefusal) {
+      const { table, scope } = this.#context
+      const idItem = await table.get(idKey(scope, this.#idHash))
+      if (idItem && (await this.#landed(readId(idItem)))) return
+      throw headRefusal
+    }
+    await this.#putBody()
+    await this.#transact(state, now)
+  }
+
+  /** Whether the id's checkpoint is the one of this write. @throws the plan's refusal when it is another's. */
+  async #landed(record: IdRecord): Promise<boolean> {
+    if (record.token === this.#token) return true
+    const state = await getThread(this.#context, record.threadHash)
+    if (state && record.sequence >= state.mark) throw this.#plan.idUsed()
+    this.#deadId = record
+    return false
+  }
+
+  async #putBody(): Promise<void> {
+    const { encoded } = this.#plan
+    if (this.#bodyName !== undefined || encoded.keys.length + encoded.body.length <= INLINE_BODY_BYTES) return
+    const name = randomUUID()
+    await this.#context.bodies.put(this.#threadHash, name, encoded)
+    this.#bodyName = name
+  }
+
+  async #transact(state: ThreadState, now: number): Promise<void> {
+    const actions = [...this.#actions(state, now), ...(this.#plan.guards?.actions ?? [])]
+    const result = await this.#context.table.transact(actions, randomUUID()).catch((error: unknown) => {
+      if (!(error instanceof TransientError)) this.#uncertain = true
+      throw error
+    })
+    if (result.done) return
+    const [thread, , id, ...guards] = result.refused
+    if (thread && refusedByOwnWrite(thread.item, { token: this.#token, writer: this.#plan.writer, now })) return
+    if (id?.item && (await this.#landed(readId(id.item)))) return
+    if (!thread && this.#plan.guards && guards.some((refused) => refused !== undefined))
+      throw this.#plan.guards.refused()
+    throw new TransientError('The thread was written to at the same time.')
+  }
+
+  #actions(state: ThreadState, now: number): TransactAction[] {
+    const { table, scope } = this.#context
+    const { id, encoded, writer } = this.#plan
+    const sequence = state.sequence + 1
+    const name = checkpointName(sequence, this.#idHash, id)
+    const checkpoint = checkpointAttributes(name, state.head, encoded, this.#bodyName)
+    return [
+      table.transactUpdate(
+        threadKey(scope, this.#threadHash),
+        threadUpdate(
+          state,
+          { head: name, sequence, mark: state.mark, live: state.live + 1, token: this.#token },
+          writer,
+          now,
+        ),
+      ),
+      table.transactPut({ ...checkpointKey(scope, this.#threadHash, sequence), ...checkpoint }, NEW_ITEM),
+      table.transactPut(
+        { ...idKey(scope, this.#idHash), ...idAttributes(this.#threadHash, sequence, this.#token) },
+        this.#deadId ? sameIdItem(this.#deadId) : NEW_ITEM,
+      ),
+    ]
+  }
+
+  /**
+   * Removes a body that no longer can become a checkpoint's. One whose fate is unknown stays, and so does one that
+   * fails to go: the sweep finds both.
+   */
+  async #discardBody(): Promise<void> {
+    if (this.#bodyName === undefined || this.#uncertain) return
+    await this.#context.bodies.delete(this.#threadHash, this.#bodyName).catch(() => undefined)
+  }
+}

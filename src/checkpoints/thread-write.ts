@@ -1,0 +1,65 @@
+import type { Item, Update } from '../table/table.ts'
+import { type CheckpointName, nameAttributes, readThread, type ThreadState } from './items.ts'
+import type { SandboxCheckpointWriter } from './types.ts'
+import { CURRENT_LEASE, checkWriter, LEASE_NAMES, leaseValues } from './writer.ts'
+
+/** What a write makes of a thread. */
+export interface ThreadChange {
+  /** The new head; undefined for none. */
+  head: CheckpointName | undefined
+  sequence: number
+  mark: number
+  live: number
+  /** The token of the write. */
+  token: string
+}
+
+/**
+ * The update of a thread item that every write is built on: under the writer's current lease, from exactly the state
+ * that was read.
+ */
+export function threadUpdate(
+  state: ThreadState,
+  change: ThreadChange,
+  writer: SandboxCheckpointWriter,
+  now: number,
+): Update {
+  const attributes: Record<string, unknown> = {
+    seq: change.sequence,
+    mark: change.mark,
+    live: change.live,
+    version: state.version + 1,
+    lastWrite: change.token,
+    ...(change.head && nameAttributes('head', change.head)),
+  }
+  const removed = ['headSeq', 'headHash', 'headId'].filter((name) => !Object.hasOwn(attributes, name))
+  const set = Object.keys(attributes).map((name) => `#${name} = :${name}`)
+  return {
+    expression: `SET ${set.join(', ')}${removed.length > 0 ? ` REMOVE ${removed.map((name) => `#${name}`).join(', ')}` : ''}`,
+    condition: `${CURRENT_LEASE} AND #version = :readVersion`,
+    names: {
+      ...LEASE_NAMES,
+      ...Object.fromEntries([...Object.keys(attributes), ...removed].map((name) => [`#${name}`, name])),
+    },
+    values: {
+      ...leaseValues(writer, now),
+      ':readVersion': state.version,
+      ...Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`:${name}`, value])),
+    },
+  }
+}
+
+/**
+ * Reads the refusal of a thread update off the item that refused it: true when the item shows this very write, which
+ * landed before though its answer was lost; false when something else was written, so that the work must begin anew.
+ * @throws SandboxCheckpointWriterLostError when the writer's lease is not current any more.
+ */
+export function refusedByOwnWrite(
+  item: Item | undefined,
+  write: { token: string; writer: SandboxCheckpointWriter; now: number },
+): boolean {
+  const state = item && readThread(item)
+  if (state?.lastWrite === write.token) return true
+  checkWriter(state, write.writer, write.now)
+  return false
+}
