@@ -20,7 +20,7 @@ const requestTypes = [
 /** Answers every method that the resource does not have with 405 and the methods that it has, without a function. */
 export function refuseOtherMethods(resource: IResource, allowed: readonly string[]): void {
   const allow = [...allowed].sort().join(', ')
-  const message = `This route takes ${allow}.`
+  const message = `This path takes ${allow}.`
   const integration = new MockIntegration({
     // All types are binary in this API, and a mock cannot read a binary request or give a binary answer.
     contentHandling: ContentHandling.CONVERT_TO_TEXT,

@@ -100,7 +100,7 @@ interface FunctionSize {
 }
 
 const sizes = {
-  // The gateway gives up on an authorizer after ten seconds.
+  // It reads one item; a request that waits longer would have no time left for its service.
   authorizer: { memorySize: 512, timeout: Duration.seconds(10) },
   checkpoints: { memorySize: 1_769, timeout: INTEGRATION_TIMEOUT },
   standard: { memorySize: 512, timeout: INTEGRATION_TIMEOUT },

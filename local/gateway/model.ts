@@ -1,0 +1,54 @@
+import type { HeaderSource } from './constant-mapping.ts'
+
+/** What a REST API is made of, as read from its template. */
+export interface ApiModel {
+  resources: ResourceModel[]
+  gatewayResponses: ReadonlyMap<string, GatewayResponseModel>
+}
+
+export interface ResourceModel {
+  id: string
+  /** With parameters as in `/tasks/{task_id}`. */
+  path: string
+  /** By HTTP method, or `ANY`. */
+  methods: ReadonlyMap<string, MethodModel>
+}
+
+export interface MethodModel {
+  /** None: anyone may call it. */
+  authorizer?: FunctionModel
+  integration: LambdaIntegrationModel | MockIntegrationModel
+}
+
+export interface FunctionModel {
+  /** The folder of `lambdas/` whose handler it runs. */
+  name: string
+  memorySizeMb: number
+  timeoutMs: number
+}
+
+export interface LambdaIntegrationModel {
+  kind: 'lambda'
+  function: FunctionModel
+  timeoutMs: number
+}
+
+/** A constant answer. */
+export interface MockIntegrationModel {
+  kind: 'mock'
+  /** Requests of other content types are refused. */
+  requestTypes: ReadonlySet<string>
+  status: number
+  headers: Record<string, HeaderSource>
+  contentType: string
+  body: string
+}
+
+/** How the gateway words one kind of its own refusals. */
+export interface GatewayResponseModel {
+  /** None: the status that the gateway chose stands. */
+  status?: number
+  headers: Record<string, HeaderSource>
+  contentType: string
+  body: string
+}

@@ -1,0 +1,156 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { authorize } from './authorize.ts'
+import { declaresTooMuch, readBody } from './body.ts'
+import { answerClientError } from './client-error.ts'
+import { proxyEvent } from './event.ts'
+import { EventTooLargeError, InvocationTimeoutError, invoke, type LambdaHandler } from './invoke.ts'
+import { MAX_HEADER_BYTES } from './limits.ts'
+import { mockAnswer } from './mock-integration.ts'
+import type { ApiModel, LambdaIntegrationModel } from './model.ts'
+import { proxyAnswer } from './proxy-answer.ts'
+import { readApi } from './read-api.ts'
+import { headerBytes, type ReceivedRequest, receiveRequest } from './received-request.ts'
+import { type Answer, Refusal, refusalAnswer } from './refusal.ts'
+import { createRouter, type Match, methodOf } from './router.ts'
+import type { Template } from './template.ts'
+
+export interface GatewayOptions {
+  /** The synthesised stack. */
+  template: Template
+  /** The handlers of the functions, by the names that the template's metadata has for them. */
+  handlers: Readonly<Record<string, LambdaHandler>>
+  /** @default any free port */
+  port?: number
+  /** In milliseconds since the epoch. @default Date.now */
+  now?: () => number
+  /** Told of what failed inside a request that was answered with 5xx. @default nothing is told */
+  onError?: (error: unknown) => void
+}
+
+/** A running local gateway. */
+export interface LocalGateway {
+  /** Without a slash at the end. The API answers there as under a custom domain: without a stage in the path. */
+  url: string
+  /** Refuses new connections, and waits for the requests that are being answered. */
+  stop(): Promise<void>
+}
+
+/** How long `stop` waits for the requests that are being answered, in milliseconds. */
+const STOP_WAIT_MS = 2_000
+
+/**
+ * Starts an HTTP server on 127.0.0.1 that does what API Gateway would do with the REST API of the template.
+ * @throws Error when the template uses what it does not do, a handler is missing, or the port is in use
+ */
+export async function startGateway(options: GatewayOptions): Promise<LocalGateway> {
+  const gateway = new Gateway(options)
+  // The gateway's own limit is lower; the parser's leaves room to refuse in the API's own words.
+  const server = createServer({ maxHeaderSize: 65_536 })
+  const onRequest = (message: IncomingMessage, response: ServerResponse): void => {
+    void gateway.handle(message, response)
+  }
+  server.on('request', onRequest)
+  server.on('checkContinue', onRequest)
+  server.on('checkExpectation', onRequest)
+  server.on('clientError', (error, socket) => answerClientError(gateway.api, error, socket))
+  server.listen(options.port ?? 0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      const closed = once(server, 'close')
+      server.close()
+      const timer = setTimeout(() => server.closeAllConnections(), STOP_WAIT_MS)
+      await closed
+      clearTimeout(timer)
+    },
+  }
+}
+
+class Gateway {
+  readonly api: ApiModel
+  readonly #find: (path: string) => Match | undefined
+  readonly #handlers: ReadonlyMap<string, LambdaHandler>
+  readonly #now: () => number
+  readonly #onError: (error: unknown) => void
+
+  constructor(options: GatewayOptions) {
+    this.api = readApi(options.template)
+    this.#find = createRouter(this.api)
+    this.#handlers = new Map(Object.entries(options.handlers))
+    this.#now = options.now ?? Date.now
+    this.#onError = options.onError ?? (() => undefined)
+    for (const { methods } of this.api.resources) {
+      for (const { authorizer, integration } of methods.values()) {
+        if (authorizer) this.#handlerOf(authorizer.name)
+        if (integration.kind === 'lambda') this.#handlerOf(integration.function.name)
+      }
+    }
+  }
+
+  async handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = receiveRequest(message, this.#now())
+    let answer: Answer
+    try {
+      answer = await this.#answer(request, message, response)
+    } catch (error) {
+      if (message.destroyed && !message.complete) return
+      const refusal = error instanceof Refusal ? error : new Refusal('DEFAULT_5XX', { cause: error })
+      if (refusal.status >= 500) this.#onError(refusal)
+      answer = refusalAnswer(this.api, refusal, request.requestId)
+    }
+    send(message, response, answer, request.requestId)
+  }
+
+  async #answer(request: ReceivedRequest, message: IncomingMessage, response: ServerResponse): Promise<Answer> {
+    if (headerBytes(message) > MAX_HEADER_BYTES) throw new Refusal('DEFAULT_4XX', { status: 431 })
+    const match = this.#find(request.path)
+    const method = match && methodOf(match.resource, request.method)
+    if (!match || !method) throw new Refusal('MISSING_AUTHENTICATION_TOKEN')
+    const { authorizer, integration } = method
+    if (integration.kind === 'mock') return mockAnswer(integration, request.contentType, request.requestId)
+    const principal = authorizer
+      ? await authorize(authorizer, this.#handlerOf(authorizer.name), request, match)
+      : undefined
+    if (declaresTooMuch(message)) throw new Refusal('REQUEST_TOO_LARGE')
+    const { expect } = message.headers
+    if (expect !== undefined && expect.toLowerCase() !== '100-continue')
+      throw new Refusal('DEFAULT_4XX', { status: 417 })
+    if (expect !== undefined) response.writeContinue()
+    const event = proxyEvent(request, match, principal, await readBody(message))
+    return proxyAnswer(await this.#invoke(integration, event))
+  }
+
+  async #invoke(integration: LambdaIntegrationModel, event: unknown): Promise<unknown> {
+    const { function: model, timeoutMs } = integration
+    try {
+      return await invoke(model, this.#handlerOf(model.name), event, timeoutMs)
+    } catch (cause) {
+      if (cause instanceof EventTooLargeError) throw new Refusal('REQUEST_TOO_LARGE', { cause })
+      if (cause instanceof InvocationTimeoutError) throw new Refusal('INTEGRATION_TIMEOUT', { cause })
+      throw new Refusal('INTEGRATION_FAILURE', { status: 502, cause })
+    }
+  }
+
+  #handlerOf(name: string): LambdaHandler {
+    const handler = this.#handlers.get(name)
+    if (!handler) throw new Error(`There is no handler for the function ${name}.`)
+    return handler
+  }
+}
+
+function send(message: IncomingMessage, response: ServerResponse, answer: Answer, requestId: string): void {
+  for (const [name, value] of answer.headers) response.appendHeader(name, value)
+  response.setHeader('x-amzn-RequestId', requestId)
+  // The rest of the body is read and dropped: closing at once could cost the client the answer. A large one, or one
+  // that the client holds back until it is told to go on, is not worth keeping the connection for.
+  if (!message.complete) {
+    if (answer.status === 413 || message.headers.expect !== undefined) response.setHeader('connection', 'close')
+    message.resume()
+  }
+  response.statusCode = answer.status
+  response.end(answer.body)
+}
