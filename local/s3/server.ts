@@ -2,13 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { authorize } from './auth.ts'
+import { answerPreflight, corsHeaders } from './cors.ts'
 import { S3Error } from './errors.ts'
 import type { Reply } from './operations/context.ts'
 import { dispatch } from './operations/dispatch.ts'
+import { readPieces } from './operations/pieces.ts'
+import { isPostForm, postObject } from './operations/post-object.ts'
 import { parseRequest, type S3Request } from './request.ts'
 import type { Signer } from './signature.ts'
 import type { Catalog } from './storage/catalog.ts'
-import type { Piece } from './storage/types.ts'
 import { buildXml } from './xml.ts'
 
 /** Up to this many bytes an object is sent in one piece. */
@@ -50,9 +52,9 @@ async function handle(
   outgoing.setHeader('x-amz-request-id', requestId)
   outgoing.setHeader('date', new Date(service.now()).toUTCString())
   outgoing.setHeader('server', 'AmazonS3')
-  let request: S3Request | undefined
   try {
-    request = parseRequest(incoming, onBodyRead)
+    const request = parseRequest(incoming, onBodyRead)
+    for (const [name, value] of Object.entries(corsHeaders(service.catalog, request))) outgoing.setHeader(name, value)
     const reply = await answer(service, request)
     await send(service.catalog, outgoing, reply, request.method === 'HEAD')
   } catch (error) {
@@ -64,6 +66,8 @@ async function handle(
 async function answer(service: Service, request: S3Request): Promise<Reply> {
   const { catalog, signer, region } = service
   const now = service.now()
+  if (request.method === 'OPTIONS') return answerPreflight(catalog, request)
+  if (isPostForm(request)) return postObject(request, { catalog, signer, now })
   const authorized = await authorize(request, signer, now)
   return dispatch({
     request: authorized.request,
@@ -97,21 +101,6 @@ async function send(catalog: Catalog, outgoing: ServerResponse, reply: Reply, he
     }
   } finally {
     await release()
-  }
-}
-
-async function* readPieces(
-  catalog: Catalog,
-  pieces: readonly Piece[],
-  start: number,
-  end: number,
-): AsyncGenerator<Buffer, void> {
-  let offset = 0
-  for (const piece of pieces) {
-    const from = Math.max(start - offset, 0)
-    const to = Math.min(end - offset, piece.size)
-    if (from < to) yield* catalog.pieces.read(piece, from, to)
-    offset += piece.size
   }
 }
 

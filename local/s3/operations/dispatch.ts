@@ -3,11 +3,17 @@ import { S3Error } from '../errors.ts'
 import type { S3Request } from '../request.ts'
 import * as buckets from './buckets.ts'
 import type { Context, Operation, Reply } from './context.ts'
+import { copyObject, uploadPartCopy } from './copy.ts'
 import * as deletion from './deletion.ts'
+import { documentOperations } from './documents.ts'
 import * as listing from './listing.ts'
+import * as multipart from './multipart.ts'
+import { getObjectAttributes } from './object-attributes.ts'
 import { putObject } from './objects.ts'
 import { getObject } from './reading.ts'
 import * as tags from './tags.ts'
+import { listParts, listUploads } from './upload-lists.ts'
+import { listVersions } from './version-list.ts'
 
 /** What a request acts on, beside the service, bucket or object itself. */
 const subresources = new Set([
@@ -57,10 +63,23 @@ const operations: Readonly<Record<string, Operation>> = {
   'GET bucket?versioning': buckets.getVersioning,
   'PUT bucket?versioning': buckets.putVersioning,
   'POST bucket?delete': deletion.deleteObjects,
-  'PUT object': putObject,
+  'GET bucket?versions': listVersions,
+  'GET bucket?uploads': listUploads,
+  ...documentOperations,
+  'PUT object': (context) =>
+    context.request.headers['x-amz-copy-source'] === undefined ? putObject(context) : copyObject(context),
   'GET object': getObject,
   'HEAD object': getObject,
   'DELETE object': deletion.deleteObject,
+  'GET object?attributes': getObjectAttributes,
+  'POST object?uploads': multipart.createUpload,
+  'POST object?uploadId': multipart.completeUpload,
+  'PUT object?uploadId': (context) =>
+    context.request.headers['x-amz-copy-source'] === undefined
+      ? multipart.uploadPart(context)
+      : uploadPartCopy(context),
+  'GET object?uploadId': listParts,
+  'DELETE object?uploadId': multipart.abortUpload,
   'GET object?tagging': tags.getObjectTagging,
   'PUT object?tagging': tags.putObjectTagging,
   'DELETE object?tagging': tags.deleteObjectTagging,
