@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { blobHash } from '../src/blobs/keys.ts'
 import type { BlobBody, BlobExchange, BlobInfo, BlobStore, PresignedRequest } from '../src/blobs/types.ts'
 import { BlobHashMismatchError } from '../src/errors.ts'
 import { blobBody } from './blob-body.ts'
@@ -25,6 +26,7 @@ export class ClientBlobStore implements BlobStore, BlobExchange {
   }
 
   async get(key: string): Promise<BlobBody | null> {
+    blobHash(key)
     const [found] = await this.prepareDownloads([key])
     if (!found?.download) return null
     const response = await openPresigned(this.#transport.settings, found.download)
@@ -32,14 +34,16 @@ export class ClientBlobStore implements BlobStore, BlobExchange {
   }
 
   async head(key: string): Promise<BlobInfo | null> {
+    blobHash(key)
     // No key is the beginning of another.
     const [info] = await this.list(key)
     return info?.key === key ? info : null
   }
 
   async put(key: string, body: Uint8Array): Promise<void> {
+    const expected = blobHash(key)
     const hash = createHash('sha256').update(body).digest('hex')
-    if (!key.endsWith(`/${hash}`)) throw new BlobHashMismatchError(key, hash)
+    if (hash !== expected) throw new BlobHashMismatchError(key, hash)
     const [missing] = await this.prepareUploads([{ key, size: body.length }])
     if (missing) await putPresigned(this.#transport.settings, missing.upload, body)
   }
@@ -54,13 +58,13 @@ export class ClientBlobStore implements BlobStore, BlobExchange {
   }
 
   async delete(key: string): Promise<void> {
+    blobHash(key)
     await this.#call<{ deleted: string[] }>('/delete', { keys: [key] }, 'deleted')
   }
 
   async prepareUploads(
     blobs: ReadonlyArray<{ key: string; size: number }>,
   ): Promise<Array<{ key: string; upload: PresignedRequest }>> {
-    if (blobs.length === 0) return []
     const body = { blobs: blobs.map(({ key, size }) => ({ key, size_bytes: size })) }
     const { missing } = await this.#call<{ missing: UploadJson[] }>('/uploads', body, 'missing')
     return missing.map((upload) => ({ key: upload.key, upload: readPresigned(upload) }))
@@ -69,7 +73,6 @@ export class ClientBlobStore implements BlobStore, BlobExchange {
   async prepareDownloads(
     keys: ReadonlyArray<string>,
   ): Promise<Array<{ key: string; size: number; download: PresignedRequest } | { key: string; download: null }>> {
-    if (keys.length === 0) return []
     const { downloads } = await this.#call<{ downloads: DownloadJson[] }>('/downloads', { keys }, 'downloads')
     const byKey = new Map(downloads.map((download) => [download.key, download]))
     return keys.map((key) => {

@@ -2,6 +2,7 @@ import { GetObjectCommand, NoSuchKey, type S3Client } from '@aws-sdk/client-s3'
 import { stagingObjectKey } from '../../src/blobs/object-keys.ts'
 import { InvalidInputError, PayloadTooLargeError } from '../../src/errors.ts'
 import { STAGED_LIMIT_BYTES } from '../../src/limits.ts'
+import { retryTransient } from '../../src/table/transient.ts'
 import type { Scope } from '../../src/tenancy/scope.ts'
 import { decodeUtf8 } from '../shared/body-text.ts'
 import type { ApiMiddleware, ApiRequest } from '../shared/request.ts'
@@ -37,12 +38,18 @@ function isUploadReference(body: unknown): body is { upload_id: unknown } {
 
 async function readUpload(s3: S3Client, bucketName: string, scope: Scope, uploadId: unknown): Promise<string> {
   if (typeof uploadId !== 'string' || !uploadIdPattern.test(uploadId)) throw unknownUpload()
+  const bytes = await retryTransient(() => readObject(s3, bucketName, stagingObjectKey(scope, uploadId)))
+  if (!bytes) throw unknownUpload()
+  return decodeUtf8(bytes)
+}
+
+async function readObject(s3: S3Client, bucketName: string, objectKey: string): Promise<Uint8Array | undefined> {
   try {
-    const object = await s3.send(new GetObjectCommand({ Bucket: bucketName, Key: stagingObjectKey(scope, uploadId) }))
-    if ((object.ContentLength ?? 0) > STAGED_LIMIT_BYTES) throw tooLarge()
-    return decodeUtf8((await object.Body?.transformToByteArray()) ?? new Uint8Array())
+    const { Body, ContentLength = 0 } = await s3.send(new GetObjectCommand({ Bucket: bucketName, Key: objectKey }))
+    if (ContentLength > STAGED_LIMIT_BYTES) throw tooLarge()
+    return await Body?.transformToByteArray()
   } catch (error) {
-    if (error instanceof NoSuchKey) throw unknownUpload()
+    if (error instanceof NoSuchKey) return undefined
     throw error
   }
 }

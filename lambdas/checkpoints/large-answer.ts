@@ -3,6 +3,7 @@ import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
 import { stagingObjectKey } from '../../src/blobs/object-keys.ts'
 import { presignGet } from '../../src/blobs/presign.ts'
 import { INLINE_LIMIT_BYTES } from '../../src/limits.ts'
+import { retryTransient } from '../../src/table/transient.ts'
 import { json } from '../shared/answer.ts'
 import type { ApiMiddleware, ApiRequest } from '../shared/request.ts'
 
@@ -16,9 +17,8 @@ export function largeAnswer(s3: S3Client, bucketName: string): ApiMiddleware {
     const body = Buffer.from(response.body)
     if (body.length <= INLINE_LIMIT_BYTES) return
     const objectKey = stagingObjectKey(scope, `answer-${randomUUID()}`)
-    await s3.send(
-      new PutObjectCommand({ Bucket: bucketName, Key: objectKey, Body: body, ContentType: 'application/json' }),
-    )
+    const input = { Bucket: bucketName, Key: objectKey, Body: body, ContentType: 'application/json' }
+    await retryTransient(() => s3.send(new PutObjectCommand(input)))
     const { url } = await presignGet({ s3, bucketName, objectKey, responseContentType: 'application/json' })
     request.response = json(303, { location: url, size_bytes: body.length }, { location: url })
   }

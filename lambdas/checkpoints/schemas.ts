@@ -49,7 +49,8 @@ export const blobUploads = z.strictObject({
   blobs: z
     .array(z.strictObject({ key: blobKey, size_bytes: z.int().min(0).max(MAX_BLOB_BYTES) }))
     .min(1)
-    .max(EXCHANGE_LIMIT),
+    .max(EXCHANGE_LIMIT)
+    .superRefine(refuseTwoSizes),
 })
 export const blobDownloads = z.strictObject({ keys: blobKeys })
 export const blobList = z.strictObject({ prefix: z.string() })
@@ -58,3 +59,18 @@ export const stageUpload = z.strictObject({
   size_bytes: z.int().min(1).max(STAGED_LIMIT_BYTES),
   sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex digits'),
 })
+
+/** One key is one content, which has one size. */
+function refuseTwoSizes(blobs: Array<{ key: string; size_bytes: number }>, context: z.RefinementCtx): void {
+  const sizes = new Map<string, number>()
+  for (const [index, { key, size_bytes }] of blobs.entries()) {
+    if ((sizes.get(key) ?? size_bytes) !== size_bytes) {
+      context.addIssue({
+        code: 'custom',
+        path: [index, 'size_bytes'],
+        message: 'must be the same wherever a key stands',
+      })
+    }
+    sizes.set(key, size_bytes)
+  }
+}

@@ -10,10 +10,10 @@ import { fixedJson } from '../shared/fixed-json.ts'
 import type { Call } from '../shared/request.ts'
 import { ROUTES } from './routes.ts'
 
-const byKey = z.strictObject({ key: z.string() })
+const byKey = z.strictObject({ key: z.string().min(1) })
 const upsert = z.strictObject({
   record: z.strictObject({
-    key: z.string(),
+    key: z.string().min(1),
     provider: z.string(),
     providerSandboxId: z.string(),
     latestSnapshotId: z.string().exactOptional(),

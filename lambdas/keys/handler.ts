@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { ForbiddenError, NotFoundError } from '../../src/errors.ts'
-import { createKeyStore } from '../../src/keys/store.ts'
+import { allows, createKeyStore } from '../../src/keys/store.ts'
 import { type ApiKeyRecord, type KeyBinding, type KeyStore, ROLES } from '../../src/keys/types.ts'
+import { isScopeName } from '../../src/tenancy/scope.ts'
 import { action } from '../shared/action.ts'
 import { json, noContent } from '../shared/answer.ts'
 import { type ApiHandler, createApiHandler } from '../shared/api.ts'
@@ -13,12 +14,12 @@ import { ROUTES } from './routes.ts'
 
 const scopeName = z
   .string()
-  .regex(
-    /^(\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/,
+  .refine(
+    (name) => name === '*' || isScopeName(name),
     'must be * or 1 to 128 characters of A-Z a-z 0-9 . _ -, the first a letter or a digit',
   )
 const create = z.strictObject({
-  name: z.string().min(1).max(256),
+  name: z.string().min(1).max(128),
   role: z.enum(ROLES),
   bindings: z
     .array(z.strictObject({ tenant: scopeName, project: scopeName }))
@@ -58,15 +59,9 @@ export function createServiceHandler(keys: KeyStore): ApiHandler {
   })
 }
 
-/** Whether each of the inner bindings lies within one of the outer. */
+/** Whether each of the inner bindings lies within one of the outer; only `*` holds `*`. */
 function covers(outer: readonly KeyBinding[], inner: readonly KeyBinding[]): boolean {
-  return inner.every(({ tenant, project }) =>
-    outer.some(
-      (binding) =>
-        (binding.tenant === '*' || binding.tenant === tenant) &&
-        (binding.project === '*' || binding.project === project),
-    ),
-  )
+  return inner.every((binding) => allows(outer, binding))
 }
 
 function shown({ id, name, role, bindings, createdAt, revokedAt }: ApiKeyRecord) {

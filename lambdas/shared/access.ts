@@ -1,6 +1,7 @@
 import { ForbiddenError, InvalidInputError, UnauthenticatedError } from '../../src/errors.ts'
-import { type KeyBinding, ROLES, type Role } from '../../src/keys/types.ts'
-import { PROJECT_HEADER, parseScope, type Scope, TENANT_HEADER } from '../../src/tenancy/scope.ts'
+import { allows, roleIncludes } from '../../src/keys/store.ts'
+import { ROLES } from '../../src/keys/types.ts'
+import { PROJECT_HEADER, parseScope, TENANT_HEADER } from '../../src/tenancy/scope.ts'
 import { type ApiEvent, type ApiMiddleware, type ApiRequest, headerValues, type Principal } from './request.ts'
 
 /**
@@ -13,24 +14,12 @@ export function access(): ApiMiddleware {
     const principal = principalOf(event)
     const scope = parseScope(onlyValue(event, TENANT_HEADER), onlyValue(event, PROJECT_HEADER))
     const role = event.call?.route?.role
-    if (!role || !includesRole(principal.role, role) || !allowsScope(principal.bindings, scope)) {
+    if (!role || !roleIncludes(principal.role, role) || !allows(principal.bindings, scope)) {
       throw new ForbiddenError()
     }
     event.call = { ...event.call, principal, scope }
   }
   return { before: accessBefore }
-}
-
-/** Each role includes the ones before it. */
-export function includesRole(held: Role, needed: Role): boolean {
-  return ROLES.indexOf(held) >= ROLES.indexOf(needed)
-}
-
-function allowsScope(bindings: readonly KeyBinding[], scope: Scope): boolean {
-  return bindings.some(
-    ({ tenant, project }) =>
-      (tenant === '*' || tenant === scope.tenant) && (project === '*' || project === scope.project),
-  )
 }
 
 function principalOf(event: ApiEvent): Principal {

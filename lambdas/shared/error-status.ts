@@ -18,30 +18,3 @@ const statuses: Record<SandboxCheckpointErrorCode, number> = {
 export function checkpointErrorStatus(error: SandboxCheckpointError): number {
   return statuses[error.code]
 }
-
-const transientNames = new Set([
-  'ProvisionedThroughputExceededException',
-  'RequestLimitExceeded',
-  'ThrottlingException',
-  'ThrottledException',
-  'TooManyRequestsException',
-  'TransactionConflictException',
-  'TransactionInProgressException',
-  'InternalServerError',
-  'ServiceUnavailable',
-  'SlowDown',
-  'RequestTimeout',
-  'TimeoutError',
-])
-const transientSystemCodes = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'])
-
-/** Whether an error of the AWS SDK, after the SDK's own retries, is one that passes. */
-export function isTransient(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const { name, code, $metadata } = error as Error & { code?: unknown; $metadata?: { httpStatusCode?: number } }
-  return (
-    transientNames.has(name) ||
-    (typeof code === 'string' && transientSystemCodes.has(code)) ||
-    ($metadata?.httpStatusCode ?? 0) >= 500
-  )
-}

@@ -1,0 +1,75 @@
+import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
+import type { ApiHandler } from '../../../lambdas/shared/api.ts'
+import type { KeyBinding, Role } from '../../../src/keys/types.ts'
+
+export interface EventInput {
+  method?: string
+  /** The path, which is the resource of the route too. */
+  path: string
+  /** An object becomes JSON; a string or bytes are sent as they are; null is no body. */
+  body?: object | string | Uint8Array | null
+  /** Added to the usual ones; undefined takes one away; an array repeats it. */
+  headers?: Record<string, string | string[] | undefined>
+  role?: Role
+  bindings?: KeyBinding[]
+}
+
+const everywhere: KeyBinding[] = [{ tenant: '*', project: '*' }]
+
+/** A REST proxy event of the shape that AWS documents, with all types as the API's binary types. */
+export function proxyEvent({ method = 'POST', path, body = {}, headers, role, bindings }: EventInput) {
+  const bytes = bodyBytes(body)
+  const all: Record<string, string | string[] | undefined> = {
+    'content-type': 'application/json',
+    'X-Sandbox-Tenant-Id': 'acme',
+    'X-Sandbox-Project-Id': 'web',
+    ...headers,
+  }
+  const multiValueHeaders = Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, [value].flat()]])),
+  )
+  return {
+    resource: path,
+    path,
+    httpMethod: method,
+    headers: Object.fromEntries(Object.entries(multiValueHeaders).map(([name, values]) => [name, values.at(-1)])),
+    multiValueHeaders,
+    queryStringParameters: null,
+    multiValueQueryStringParameters: null,
+    pathParameters: null,
+    stageVariables: null,
+    requestContext: {
+      requestId: 'request-1',
+      authorizer: { keyId: 'key-1', role: role ?? 'platform', bindings: JSON.stringify(bindings ?? everywhere) },
+    } as unknown as APIGatewayProxyEvent['requestContext'],
+    body: bytes && Buffer.from(bytes).toString('base64'),
+    isBase64Encoded: bytes !== null,
+  } satisfies APIGatewayProxyEvent
+}
+
+function bodyBytes(body: object | string | Uint8Array | null): Uint8Array | null {
+  if (body === null || body instanceof Uint8Array) return body
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+export const lambdaContext = { awsRequestId: 'invocation-1' } as Context
+
+export interface Answered {
+  status: number
+  headers: Record<string, unknown>
+  /** The parsed body; undefined when it is empty. */
+  body: unknown
+}
+
+/** Calls a handler, and holds every answer to what all must keep. */
+export async function call(handler: ApiHandler, input: EventInput | APIGatewayProxyEvent): Promise<Answered> {
+  const event = 'requestContext' in input ? input : proxyEvent(input)
+  const { statusCode, headers = {}, body, isBase64Encoded }: APIGatewayProxyResult = await handler(event, lambdaContext)
+  if (isBase64Encoded) throw new Error('JSON must not be answered in base64.')
+  return { status: statusCode, headers, body: body === '' ? undefined : JSON.parse(body) }
+}
+
+/** What an error answer holds. */
+export function errorOf(answer: Answered): { code: string; message: string; field?: string; upload?: string } {
+  return (answer.body as { error: { code: string; message: string; field?: string } }).error
+}
