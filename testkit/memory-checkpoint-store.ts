@@ -6,7 +6,6 @@ import {
   SandboxCheckpointInvalidIdError,
   SandboxCheckpointNotHeadError,
   SandboxCheckpointParentMismatchError,
-  SandboxCheckpointWriterConflictError,
   SandboxCheckpointWriterLostError,
 } from '../src/checkpoints/errors.ts'
 import type {
@@ -21,23 +20,11 @@ import type {
   SandboxCheckpointWriter,
   SandboxCheckpointWriterLease,
 } from '../src/checkpoints/types.ts'
+import { MemoryLeases } from './memory-leases.ts'
 import { brokenEntryRule, isValidId } from './memory-validation.ts'
 
 /** A check of a write. It throws the contract's error and changes nothing. */
 export type Check = () => void
-
-interface Lease {
-  ownerToken: string
-  fence: number
-  expiresAt: number
-}
-
-interface Thread {
-  /** Ids from the oldest kept checkpoint to the head. */
-  chain: string[]
-  lastFence: number
-  lease?: Lease
-}
 
 /**
  * The contract as a simple model, for tests. Each write is one synchronous block: its checks in order, then the change.
@@ -45,21 +32,13 @@ interface Thread {
  */
 export class MemoryCheckpointStore implements SandboxCheckpointStore {
   protected readonly checkpoints = new Map<string, SandboxCheckpoint>()
-  protected readonly threads = new Map<string, Thread>()
+  /** Of each thread, the ids from the oldest kept checkpoint to the head. */
+  protected readonly chains = new Map<string, string[]>()
   protected readonly answers = new Map<string, unknown>()
-  protected readonly now: () => number
-  protected readonly leaseDurationMs: number
-  protected readonly renewAfterMs: number
+  protected readonly leases: MemoryLeases
 
-  constructor({ now = Date.now, leaseDurationMs = 120_000, renewAfterMs = 45_000 }: SandboxCheckpointStoreOptions) {
-    if (!Number.isFinite(leaseDurationMs) || leaseDurationMs <= 0)
-      throw new RangeError('leaseDurationMs must be above 0')
-    if (!(renewAfterMs > 0 && renewAfterMs < leaseDurationMs)) {
-      throw new RangeError('renewAfterMs must be above 0 and below leaseDurationMs')
-    }
-    this.now = now
-    this.leaseDurationMs = leaseDurationMs
-    this.renewAfterMs = renewAfterMs
+  constructor(options: SandboxCheckpointStoreOptions, leases = new MemoryLeases(options)) {
+    this.leases = leases
   }
 
   async get(id: string): Promise<SandboxCheckpoint | null> {
@@ -93,7 +72,7 @@ export class MemoryCheckpointStore implements SandboxCheckpointStore {
     const { threadId, checkpointId, requestToken } = input
     this.write(requestToken, this.deleteHeadChecks(input), () => {
       this.checkpoints.delete(checkpointId)
-      this.thread(threadId).chain.pop()
+      this.chain(threadId).pop()
     })
   }
 
@@ -109,7 +88,7 @@ export class MemoryCheckpointStore implements SandboxCheckpointStore {
 
   async deleteCheckpoints(input: SandboxCheckpointDeleteInput): Promise<{ deleted: string[] }> {
     return this.write(undefined, this.deleteCheckpointsChecks(input), () => {
-      const { chain } = this.thread(input.threadId)
+      const chain = this.chain(input.threadId)
       const deleted = chain.splice(0, Math.max(0, chain.length - input.keep))
       for (const id of deleted) this.checkpoints.delete(id)
       return { deleted }
@@ -118,21 +97,20 @@ export class MemoryCheckpointStore implements SandboxCheckpointStore {
 
   async acquireWriter(threadId: string, options: { ownerToken?: string } = {}): Promise<SandboxCheckpointWriterLease> {
     this.checkIds(threadId)
-    const thread = this.thread(threadId)
-    const { lease } = thread
-    if (lease !== undefined && this.isLive(lease.expiresAt)) {
-      if (lease.ownerToken !== options.ownerToken) {
-        throw new SandboxCheckpointWriterConflictError(`Another writer holds the thread ${threadId}`)
-      }
-      lease.expiresAt = this.now() + this.leaseDurationMs
-      return this.leaseHandle(threadId, { ...lease })
+    const { leases } = this
+    const lease = leases.acquire(threadId, options.ownerToken)
+    return {
+      threadId,
+      ownerToken: lease.ownerToken,
+      fence: lease.fence,
+      get expiresAt() {
+        return lease.expiresAt
+      },
+      renewAfterMs: leases.renewAfterMs,
+      headId: this.headOf(threadId),
+      renew: async () => ({ expiresAt: leases.renew(lease) }),
+      release: async () => leases.release(lease),
     }
-    thread.lease = {
-      ownerToken: options.ownerToken ?? crypto.randomUUID(),
-      fence: this.nextFence(thread),
-      expiresAt: this.now() + this.leaseDurationMs,
-    }
-    return this.leaseHandle(threadId, { ...thread.lease })
   }
 
   async listBlobReferences(): Promise<SandboxBlobReference[]> {
@@ -247,23 +225,9 @@ export class MemoryCheckpointStore implements SandboxCheckpointStore {
   }
 
   protected checkWriter(threadId: string, writer: SandboxCheckpointWriter): void {
-    if (writer.threadId !== threadId || !this.isCurrent(writer)) {
+    if (writer.threadId !== threadId || !this.leases.isCurrent(writer)) {
       throw new SandboxCheckpointWriterLostError(`The writer does not hold the thread ${threadId}`)
     }
-  }
-
-  protected isCurrent({ threadId, ownerToken, fence }: SandboxCheckpointWriter): boolean {
-    const lease = this.threads.get(threadId)?.lease
-    return lease?.ownerToken === ownerToken && lease.fence === fence && this.isLive(lease.expiresAt)
-  }
-
-  protected isLive(expiresAt: number): boolean {
-    return expiresAt > this.now()
-  }
-
-  protected nextFence(thread: Thread): number {
-    thread.lastFence += 1
-    return thread.lastFence
   }
 
   protected isUsed(id: string, _threadId: string): boolean {
@@ -271,7 +235,7 @@ export class MemoryCheckpointStore implements SandboxCheckpointStore {
   }
 
   protected headOf(threadId: string): string | null {
-    return this.threads.get(threadId)?.chain.at(-1) ?? null
+    return this.chains.get(threadId)?.at(-1) ?? null
   }
 
   protected blobKeys({ files, artifacts }: SandboxCheckpoint): Iterable<string> {
@@ -289,41 +253,15 @@ export class MemoryCheckpointStore implements SandboxCheckpointStore {
 
   protected publish(checkpoint: SandboxCheckpoint): void {
     this.checkpoints.set(checkpoint.id, checkpoint)
-    this.thread(checkpoint.threadId).chain.push(checkpoint.id)
+    this.chain(checkpoint.threadId).push(checkpoint.id)
   }
 
-  protected thread(threadId: string): Thread {
-    const known = this.threads.get(threadId)
+  protected chain(threadId: string): string[] {
+    const known = this.chains.get(threadId)
     if (known !== undefined) return known
-    const thread: Thread = { chain: [], lastFence: 0 }
-    this.threads.set(threadId, thread)
-    return thread
-  }
-
-  protected leaseHandle(threadId: string, held: Lease): SandboxCheckpointWriterLease {
-    const writer = { threadId, ownerToken: held.ownerToken, fence: held.fence }
-    return {
-      ...writer,
-      get expiresAt() {
-        return held.expiresAt
-      },
-      renewAfterMs: this.renewAfterMs,
-      headId: this.headOf(threadId),
-      renew: async () => ({ expiresAt: this.renew(writer, held) }),
-      release: async () => this.release(writer),
-    }
-  }
-
-  protected renew(writer: SandboxCheckpointWriter, held: Lease): number {
-    this.checkWriter(writer.threadId, writer)
-    held.expiresAt = this.now() + this.leaseDurationMs
-    this.thread(writer.threadId).lease = { ...held }
-    return held.expiresAt
-  }
-
-  protected release({ threadId, ownerToken, fence }: SandboxCheckpointWriter): void {
-    const thread = this.thread(threadId)
-    if (thread.lease?.ownerToken === ownerToken && thread.lease.fence === fence) delete thread.lease
+    const chain: string[] = []
+    this.chains.set(threadId, chain)
+    return chain
   }
 
   private write<Answer>(requestToken: string | undefined, checks: Check[], change: () => Answer): Answer {
