@@ -1,0 +1,1 @@
+export { type LocalStack, type LocalStackOptions, startLocalStack } from './stack.ts'
