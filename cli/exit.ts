@@ -1,0 +1,144 @@
+import { SandkeepNetworkError } from '../client/index.ts'
+import { SandboxCheckpointError } from '../src/checkpoints/errors.ts'
+import { InvalidInputError, SandkeepError } from '../src/errors.ts'
+import { errnoOf, InterruptedError, MissingError, RefusedError, TransferError, UsageError } from './errors.ts'
+import { printable } from './format.ts'
+import { isNetworkError } from './transfer/retry.ts'
+
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  conflict: 4,
+  auth: 5,
+  network: 6,
+  interrupted: 130,
+} as const
+
+export const EXIT_HELP = `Exit codes:
+  0    done
+  1    failed; the message says why
+  2    wrong arguments or missing settings
+  3    no such checkpoint, thread or key
+  4    conflict: another writer holds the thread, or it changed meanwhile
+  5    the API key is missing rights or not valid
+  6    the API or the storage cannot be reached
+  130  interrupted`
+
+/** What a failure becomes for the caller: an exit code, one line that says what to do, and further lines. */
+export interface Failure {
+  exitCode: number
+  message: string
+  details: readonly string[]
+}
+
+/** The longest list of details that is printed in full. */
+const MAX_DETAILS = 20
+
+export function describeFailure(error: unknown): Failure {
+  const { exitCode, message, details } = classify(error)
+  const shown = details.slice(0, MAX_DETAILS)
+  if (details.length > shown.length) shown.push(`and ${details.length - shown.length} more`)
+  return { exitCode, message: printable(message), details: shown }
+}
+
+function classify(error: unknown): Failure {
+  const failure = (exitCode: number, message: string, details: readonly string[] = []) => ({
+    exitCode,
+    message,
+    details,
+  })
+  const text = error instanceof Error ? error.message : String(error)
+  if (error instanceof InterruptedError) {
+    return failure(EXIT.interrupted, 'Interrupted. Nothing is lost: run the command again to finish.')
+  }
+  if (error instanceof UsageError || error instanceof InvalidInputError) return failure(EXIT.usage, text)
+  if (error instanceof MissingError) return failure(EXIT.notFound, text)
+  if (error instanceof RefusedError) return failure(EXIT.failed, text, error.details)
+  if (error instanceof SandboxCheckpointError) return ofContract(error, failure)
+  const status = statusOf(error)
+  if (status !== undefined) return ofStatus(status, text, error, failure)
+  if (error instanceof SandkeepNetworkError) return failure(EXIT.network, `${text} Then try again.`)
+  if (error instanceof TransferError || isNetworkError(error)) {
+    const code = errnoOf(error)
+    const cause = code === undefined ? text : `${text} (${code})`
+    return failure(EXIT.network, `Cannot reach the storage: ${cause} Check the URL and the network, then try again.`)
+  }
+  return ofFileSystem(error, text, failure)
+}
+
+type Make = (exitCode: number, message: string, details?: readonly string[]) => Failure
+
+function ofContract(error: SandboxCheckpointError, failure: Make): Failure {
+  switch (error.code) {
+    case 'SANDBOX_SNAPSHOT_WRITER_CONFLICT':
+      return failure(
+        EXIT.conflict,
+        `The thread is busy: ${error.message} Try again when that writer is done; a lease that is not renewed ends by itself within about two minutes.`,
+      )
+    case 'SANDBOX_SNAPSHOT_WRITER_LOST':
+      return failure(
+        EXIT.conflict,
+        `The lease of the thread was lost: ${error.message} Nothing was changed; try again.`,
+      )
+    case 'SANDBOX_SNAPSHOT_STALE_HEAD':
+    case 'SANDBOX_SNAPSHOT_NOT_HEAD':
+    case 'SANDBOX_SNAPSHOT_PARENT_MISMATCH':
+    case 'SANDBOX_SNAPSHOT_DUPLICATE_ID':
+      return failure(EXIT.conflict, `The thread changed meanwhile: ${error.message} Try again.`)
+    case 'SANDBOX_SNAPSHOT_FORK_DESTINATION_NOT_EMPTY':
+      return failure(EXIT.conflict, `${error.message} Fork to a thread that does not exist yet.`)
+    case 'SANDBOX_SNAPSHOT_FORK_SOURCE_NOT_FOUND':
+    case 'SANDBOX_SNAPSHOT_FORK_SOURCE_THREAD_MISMATCH':
+      return failure(
+        EXIT.notFound,
+        `${error.message} See \`sandkeep log --thread THREAD\` for the checkpoints of a thread.`,
+      )
+    default:
+      return failure(EXIT.failed, error.message)
+  }
+}
+
+/** The HTTP status of an answer that the client passes on. */
+function statusOf(error: unknown): number | undefined {
+  if (error instanceof SandkeepError) return error.status
+  if (error instanceof TransferError || !(error instanceof Error)) return undefined
+  return 'status' in error && typeof error.status === 'number' && error.status >= 100 ? error.status : undefined
+}
+
+function ofStatus(status: number, text: string, error: unknown, failure: Make): Failure {
+  const request =
+    error instanceof Error && 'requestId' in error && error.requestId ? ` (request ${error.requestId})` : ''
+  if (status === 401) return failure(EXIT.auth, `The API key is not valid: ${text} Check --api-key or SANDBOX_API_KEY.`)
+  if (status === 403) {
+    return failure(
+      EXIT.auth,
+      `The API key does not allow this: ${text} Check the tenant, the project and the key's role.`,
+    )
+  }
+  if (status === 404) return failure(EXIT.notFound, `${text}${request}`)
+  if (status === 409) return failure(EXIT.conflict, `${text}${request}`)
+  if (status === 429 || status === 502 || status === 503 || status === 504) {
+    return failure(EXIT.network, `The API is not available (${status}): ${text}${request} Try again later.`)
+  }
+  return failure(EXIT.failed, `The API answered ${status}: ${text}${request}`)
+}
+
+const FILE_SYSTEM_HINTS: Readonly<Record<string, string>> = {
+  ENOSPC: 'The disk is full. Free some space and run the command again.',
+  EDQUOT: 'The disk quota is used up. Free some space and run the command again.',
+  EROFS: 'The file system is read-only. Choose another folder.',
+  EACCES: 'Permission denied. Change the permissions or choose another folder.',
+  EPERM: 'The operation is not permitted there. Change the permissions or choose another folder.',
+  ENOTDIR: 'Not a folder.',
+  EMFILE: 'Too many open files. Raise the limit (ulimit -n) and run the command again.',
+  ENAMETOOLONG: 'The path is too long for the file system. Choose a folder nearer to the top.',
+}
+
+function ofFileSystem(error: unknown, text: string, failure: Make): Failure {
+  const hint = FILE_SYSTEM_HINTS[errnoOf(error) ?? '']
+  if (hint === undefined) return failure(EXIT.failed, text)
+  const path = error instanceof Error && 'path' in error && typeof error.path === 'string' ? `${error.path}: ` : ''
+  return failure(EXIT.failed, `${path}${hint}`)
+}

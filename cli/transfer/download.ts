@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import type { PresignedRequest } from '../../src/blobs/types.ts'
+import { TransferError } from '../errors.ts'
+import { refusal, type Transport } from './transport.ts'
+
+/**
+ * Downloads one blob into a file that only the caller can read, and checks that it is what it should be.
+ * @throws TransferError when the answer is not 200, or its bytes are not the expected ones.
+ */
+export async function downloadBlob(
+  transport: Transport,
+  request: PresignedRequest,
+  expected: { sha256: string; size: number },
+  file: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const answer = await transport.send(request, null, signal)
+  if (answer.statusCode !== 200) throw await refusal(answer, 'a download')
+  const handle = await open(file, 'w', 0o600)
+  try {
+    const hash = createHash('sha256')
+    let size = 0
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > expected.size) break
+      hash.update(chunk)
+      for (let written = 0; written < chunk.length; ) {
+        written += (await handle.write(chunk, written)).bytesWritten
+      }
+    }
+    const sha256 = hash.digest('hex')
+    if (size !== expected.size || sha256 !== expected.sha256) {
+      throw new TransferError(
+        `A download came as ${size} bytes with hash ${sha256} instead of ${expected.size} bytes with hash ${expected.sha256}.`,
+        undefined,
+      )
+    }
+  } finally {
+    if (!answer.complete) answer.destroy()
+    await handle.close()
+  }
+}

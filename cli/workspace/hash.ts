@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { RefusedError } from '../errors.ts'
+import { type FileStamp, sameContent, stampOf } from './scan.ts'
+
+const CHUNK_BYTES = 262_144
+const ATTEMPTS = 3
+/** No symlink is followed, and a FIFO that took the file's place cannot block. */
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+export interface HashedFile {
+  sha256: string
+  /** As it was before and after the bytes were read. */
+  stamp: FileStamp
+}
+
+/** Opens a file for reading, never through a symlink in its last component. */
+export function openFile(path: string): Promise<FileHandle> {
+  return open(path, OPEN_FLAGS)
+}
+
+/**
+ * The SHA-256 (hex) of a file that holds still while it is read. Memory: one chunk of 256 KiB.
+ * @throws RefusedError when it changes during each of three readings or is not a regular file any more; the file
+ * system's error otherwise.
+ */
+export async function hashFile(path: string, label: string, signal?: AbortSignal): Promise<HashedFile> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const handle = await openStill(path, label)
+    try {
+      const before = stampOf(await handle.stat({ bigint: true }))
+      const sha256 = await hashHandle(handle, before.size, signal)
+      const after = stampOf(await handle.stat({ bigint: true }))
+      if (sameContent(before, after)) return { sha256, stamp: after }
+    } finally {
+      await handle.close()
+    }
+  }
+  throw changing(label)
+}
+
+/** The error for a file that does not hold still. */
+export function changing(label: string): RefusedError {
+  return new RefusedError(
+    `${label} keeps changing while it is read. Stop what writes to it (or add it to .sandkeepignore) and try again.`,
+  )
+}
+
+async function openStill(path: string, label: string): Promise<FileHandle> {
+  let handle: FileHandle
+  try {
+    handle = await openFile(path)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ELOOP' || error.code === 'ENXIO')) {
+      throw changing(label)
+    }
+    throw error
+  }
+  if ((await handle.stat()).isFile()) return handle
+  await handle.close()
+  throw changing(label)
+}
+
+async function hashHandle(handle: FileHandle, size: number, signal: AbortSignal | undefined): Promise<string> {
+  const hash = createHash('sha256')
+  const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size + 1))
+  for (let position = 0; ; ) {
+    signal?.throwIfAborted()
+    const { bytesRead } = await handle.read(chunk, 0, chunk.length, position)
+    if (bytesRead === 0) return hash.digest('hex')
+    hash.update(chunk.subarray(0, bytesRead))
+    position += bytesRead
+  }
+}

@@ -1,0 +1,114 @@
+import type { SandboxSnapshotEntry, SandboxSnapshotFileEntry } from '../../src/checkpoints/types.ts'
+import type { HashedFile } from './hash.ts'
+import type { ScannedEntry } from './scan.ts'
+
+const FILE_BLOB_PREFIX = 'sandbox-files/sha256/'
+
+/** The blob key of a file with this SHA-256 (hex). */
+export function fileBlobKey(sha256: string): string {
+  return `${FILE_BLOB_PREFIX}${sha256}`
+}
+
+/** The SHA-256 (hex) in the blob key of a file. */
+export function sha256OfKey(blobKey: string): string {
+  return blobKey.slice(FILE_BLOB_PREFIX.length)
+}
+
+/**
+ * The entries of a checkpoint for what a scan found. Of the folders only the empty ones are named: the others follow
+ * from what they hold. Files without a hash (gone since the scan) are left out.
+ */
+export function checkpointEntries(
+  scanned: ReadonlyArray<ScannedEntry>,
+  hashed: ReadonlyMap<string, HashedFile>,
+): SandboxSnapshotEntry[] {
+  const entries: SandboxSnapshotEntry[] = []
+  for (const entry of scanned) {
+    if (entry.kind === 'symlink') {
+      entries.push({ path: entry.path, kind: 'symlink', target: entry.target })
+    } else if (entry.kind === 'dir') {
+      if (entry.empty) entries.push({ path: entry.path, kind: 'dir' })
+    } else {
+      const file = hashed.get(entry.path)
+      if (file === undefined) continue
+      const { size, mode } = file.stamp
+      entries.push({ path: entry.path, kind: 'file', blobKey: fileBlobKey(file.sha256), size, mode })
+    }
+  }
+  return entries
+}
+
+export function isFileEntry(entry: SandboxSnapshotEntry): entry is SandboxSnapshotFileEntry {
+  return entry.kind === 'file'
+}
+
+export type ChangedAspect = 'kind' | 'content' | 'mode' | 'target'
+
+export interface EntryChange {
+  path: string
+  aspects: ChangedAspect[]
+  before: SandboxSnapshotEntry
+  after: SandboxSnapshotEntry
+}
+
+export interface EntryDifferences {
+  added: SandboxSnapshotEntry[]
+  removed: SandboxSnapshotEntry[]
+  changed: EntryChange[]
+}
+
+/** What leads from one list of entries to another, each part by path in code unit order. */
+export function compareEntries(
+  before: ReadonlyArray<SandboxSnapshotEntry>,
+  after: ReadonlyArray<SandboxSnapshotEntry>,
+): EntryDifferences {
+  const earlier = new Map(before.map((entry) => [entry.path, entry]))
+  const differences: EntryDifferences = { added: [], removed: [], changed: [] }
+  for (const entry of after) {
+    const old = earlier.get(entry.path)
+    earlier.delete(entry.path)
+    if (old === undefined) {
+      differences.added.push(entry)
+      continue
+    }
+    const aspects = changedAspects(old, entry)
+    if (aspects.length > 0) differences.changed.push({ path: entry.path, aspects, before: old, after: entry })
+  }
+  differences.removed.push(...earlier.values())
+  for (const part of [differences.added, differences.removed, differences.changed]) {
+    part.sort((left, right) => (left.path < right.path ? -1 : 1))
+  }
+  return differences
+}
+
+function changedAspects(before: SandboxSnapshotEntry, after: SandboxSnapshotEntry): ChangedAspect[] {
+  if (before.kind === 'file' && after.kind === 'file') {
+    const aspects: ChangedAspect[] = []
+    if (before.blobKey !== after.blobKey) aspects.push('content')
+    if (before.mode !== after.mode) aspects.push('mode')
+    return aspects
+  }
+  if (before.kind === 'symlink' && after.kind === 'symlink') return before.target === after.target ? [] : ['target']
+  return before.kind === after.kind ? [] : ['kind']
+}
+
+export interface EntrySummary {
+  files: number
+  folders: number
+  symlinks: number
+  /** Bytes of all files. */
+  size: number
+}
+
+export function summarize(entries: ReadonlyArray<SandboxSnapshotEntry>): EntrySummary {
+  const summary: EntrySummary = { files: 0, folders: 0, symlinks: 0, size: 0 }
+  for (const entry of entries) {
+    if (entry.kind === 'dir') summary.folders += 1
+    else if (entry.kind === 'symlink') summary.symlinks += 1
+    else {
+      summary.files += 1
+      summary.size += entry.size
+    }
+  }
+  return summary
+}

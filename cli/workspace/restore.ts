@@ -1,0 +1,91 @@
+import type { BlobExchange } from '../../src/blobs/types.ts'
+import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
+import type { Transport } from '../transfer/transport.ts'
+import { applyPlan } from './apply.ts'
+import { checkManifest } from './check-manifest.ts'
+import { checkClearing, removeExtra } from './clearing.ts'
+import type { HashedFile } from './hash.ts'
+import { planRestore } from './plan.ts'
+import { scanWorkspace } from './scan.ts'
+import { stageFiles } from './stage-files.ts'
+import { checkNamesDiffer, checkSpace, createStaging } from './staging.ts'
+import type { StatCache } from './stat-cache.ts'
+
+export interface RestoreInput {
+  /** The target: an absolute path; made when it is missing. */
+  root: string
+  entries: ReadonlyArray<SandboxSnapshotEntry>
+  blobs: BlobExchange
+  transport: Transport
+  cache: StatCache
+  /** Remove what the checkpoint does not have. */
+  deletes: boolean
+  /** Allow symlinks that lead out of the target. */
+  externalLinks: boolean
+  signal: AbortSignal
+  progress: { start(bytes: number): void; advance(bytes: number): void }
+}
+
+export interface Restored {
+  filesWritten: number
+  linksWritten: number
+  modesChanged: number
+  filesUnchanged: number
+  /** Paths. */
+  removed: string[]
+  downloads: number
+  downloadedBytes: number
+  /** What was read of the target, for its stat cache. */
+  hashed: Map<string, HashedFile>
+}
+
+/**
+ * Makes a folder what a checkpoint says. Every byte is downloaded and checked before the target is touched; whatever is
+ * in the target already is not downloaded again, so an interrupted restore is finished by running it again.
+ * @throws RefusedError when the checkpoint or the target rules it out, before anything is written.
+ */
+export async function restoreWorkspace(input: RestoreInput): Promise<Restored> {
+  const { root, entries, signal } = input
+  checkManifest(entries, input)
+  const plan = await planRestore(root, entries, input.cache, signal)
+  const staging = await createStaging(root)
+  try {
+    const before = input.deletes || plan.inTheWay.length > 0 ? await scanWorkspace(root, signal) : null
+    if (before !== null) checkClearing(plan.inTheWay, before, input.deletes)
+    await checkNamesDiffer(staging.folder, [
+      ...plan.folders,
+      ...entries.filter(({ kind }) => kind !== 'dir').map(({ path }) => path),
+    ])
+    await checkSpace(
+      staging.folder,
+      plan.files.reduce((sum, { size }) => sum + size, 0),
+    )
+    const blobs = new Map(plan.files.map(({ blobKey, size }) => [blobKey, size]))
+    input.progress.start([...blobs.values()].reduce((sum, size) => sum + size, 0))
+    const staged = await stageFiles({
+      root,
+      folder: staging.folder,
+      files: plan.files,
+      sources: plan.sources,
+      blobs: input.blobs,
+      transport: input.transport,
+      signal,
+      onBlob: (size) => input.progress.advance(size),
+    })
+    await applyPlan(root, plan, staged.files, staging.folder, signal)
+    const removed = input.deletes && before !== null ? await removeExtra(root, entries, before, signal) : []
+    const files = entries.filter(({ kind }) => kind === 'file').length
+    return {
+      filesWritten: plan.files.length,
+      linksWritten: plan.links.length,
+      modesChanged: plan.modes.length,
+      filesUnchanged: files - plan.files.length - plan.modes.length,
+      removed,
+      downloads: staged.downloads,
+      downloadedBytes: staged.bytes,
+      hashed: plan.hashed,
+    }
+  } finally {
+    await staging.remove()
+  }
+}
