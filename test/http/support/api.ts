@@ -1,0 +1,94 @@
+import type { APIGatewayProxyEvent, APIGatewayRequestAuthorizerEvent } from 'aws-lambda'
+import { type ClientOptions, createClient, type SandkeepClient } from '../../../client/index.ts'
+import { createHandler as createAuthorizer } from '../../../lambdas/authorizer/handler.ts'
+import { createHandler as createCheckpoints } from '../../../lambdas/checkpoints/handler.ts'
+import { ROUTES as CHECKPOINT_ROUTES } from '../../../lambdas/checkpoints/routes.ts'
+import { createHandler as createInstances } from '../../../lambdas/instances/handler.ts'
+import { ROUTES as INSTANCE_ROUTES } from '../../../lambdas/instances/routes.ts'
+import { createHandler as createKeys } from '../../../lambdas/keys/handler.ts'
+import { ROUTES as KEY_ROUTES } from '../../../lambdas/keys/routes.ts'
+import type { ApiHandler } from '../../../lambdas/shared/api.ts'
+import type { SandboxCheckpointStoreOptions } from '../../../src/checkpoints/types.ts'
+import { createKeyStore } from '../../../src/keys/store.ts'
+import type { KeyBinding, Role } from '../../../src/keys/types.ts'
+import { type Engines, startEngines } from '../../support/engines.ts'
+import { lambdaContext, proxyEvent } from './events.ts'
+
+const URL_OF_API = 'http://api.test'
+const METHOD_ARN = 'arn:aws:execute-api:us-east-1:000000000000:api/stage/POST/x'
+
+/** The functions of the API on real engines, behind a `fetch` that makes gateway events of requests. */
+export interface TestApi {
+  readonly engines: Engines
+  readonly url: string
+  readonly fetch: typeof globalThis.fetch
+  /** Each request to the API so far, as `METHOD path`. */
+  readonly requests: string[]
+  createKey(role: Role, bindings?: KeyBinding[]): Promise<string>
+  /** A client of a scope that nothing has used yet, with a platform key unless told otherwise. */
+  client(options?: Partial<ClientOptions>): SandkeepClient
+  /** As another instance of the same functions, with options of its own. */
+  withOptions(options: SandboxCheckpointStoreOptions): Pick<TestApi, 'client' | 'fetch'>
+  stop(): Promise<void>
+}
+
+export async function startTestApi(): Promise<TestApi> {
+  const engines = await startEngines()
+  const keys = createKeyStore(engines)
+  const requests: string[] = []
+  const createKey = async (role: Role, bindings: KeyBinding[] = [{ tenant: '*', project: '*' }]) => {
+    const { key } = await keys.create({ name: role, role, bindings })
+    return key
+  }
+  const apiKey = await createKey('platform')
+  const withOptions = (storeOptions: SandboxCheckpointStoreOptions) => {
+    const fetch = gatewayFetch(engines, storeOptions, requests)
+    return {
+      fetch,
+      client: (options: Partial<ClientOptions> = {}) =>
+        createClient({ url: URL_OF_API, apiKey, ...engines.freshScope(), fetch, ...options }),
+    }
+  }
+  return { engines, url: URL_OF_API, requests, createKey, withOptions, ...withOptions({}), stop: engines.stop }
+}
+
+function gatewayFetch(
+  engines: Engines,
+  options: SandboxCheckpointStoreOptions,
+  requests: string[],
+): typeof globalThis.fetch {
+  const config = { ...engines, ...options }
+  const authorizer = createAuthorizer(config)
+  const services: Array<[handler: ApiHandler, paths: ReadonlySet<string>]> = [
+    [createCheckpoints(config), new Set(CHECKPOINT_ROUTES.map(({ path }) => path))],
+    [createInstances(config), new Set(INSTANCE_ROUTES.map(({ path }) => path))],
+    [createKeys(config), new Set(KEY_ROUTES.map(({ path }) => path))],
+  ]
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const { origin, pathname } = new URL(request.url)
+    // Presigned requests go to the storage.
+    if (origin !== URL_OF_API) return fetch(input, init)
+    requests.push(`${request.method} ${pathname}`)
+    const [handler] = services.find(([, paths]) => paths.has(pathname)) ?? []
+    if (!handler) return Response.json({ error: { code: 'not_found', message: 'no route' } }, { status: 404 })
+    const body = new Uint8Array(await request.arrayBuffer())
+    const event = {
+      ...proxyEvent({ method: request.method, path: pathname, body: body.length === 0 ? null : body }),
+      headers: Object.fromEntries(request.headers),
+      multiValueHeaders: Object.fromEntries([...request.headers].map(([name, value]) => [name, [value]])),
+    }
+    try {
+      const { context } = await authorizer({
+        ...event,
+        methodArn: METHOD_ARN,
+      } as unknown as APIGatewayRequestAuthorizerEvent)
+      event.requestContext = { ...event.requestContext, authorizer: context } as APIGatewayProxyEvent['requestContext']
+    } catch (error) {
+      if (!(error instanceof Error) || error.message !== 'Unauthorized') throw error
+      return Response.json({ error: { code: 'unauthenticated', message: 'no key' } }, { status: 401 })
+    }
+    const { statusCode, headers, body: text } = await handler(event, lambdaContext)
+    return new Response(text === '' ? null : text, { status: statusCode, headers: headers as Record<string, string> })
+  }
+}
