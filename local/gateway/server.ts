@@ -37,6 +37,9 @@ export interface LocalGateway {
   stop(): Promise<void>
 }
 
+/** Longer than clients keep idle connections, so that the server does not close one just as a request comes. */
+const KEEP_ALIVE_MS = 65_000
+
 /** How long `stop` waits for the requests that are being answered, in milliseconds. */
 const STOP_WAIT_MS = 2_000
 
@@ -47,7 +50,7 @@ const STOP_WAIT_MS = 2_000
 export async function startGateway(options: GatewayOptions): Promise<LocalGateway> {
   const gateway = new Gateway(options)
   // The gateway's own limit is lower; the parser's leaves room to refuse in the API's own words.
-  const server = createServer({ maxHeaderSize: 65_536 })
+  const server = createServer({ maxHeaderSize: 65_536, keepAliveTimeout: KEEP_ALIVE_MS })
   const onRequest = (message: IncomingMessage, response: ServerResponse): void => {
     void gateway.handle(message, response)
   }
