@@ -1,15 +1,18 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { type FileHandle, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { type FileHandle, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Piece, PieceStore, PieceWriter, RecordStore, StoredRecords } from './types.ts'
 
-/** Up to this many bytes a piece is written in one call, when it is whole. */
+/**
+ * Up to this many bytes a piece is written in one call, when it is whole. Small files are written and read at once: a
+ * round through the thread pool for each step takes many times as long as the step.
+ */
 const smallPiece = 64 * 1024
 const readBuffer = 256 * 1024
 const temporary = '.tmp'
 
-/** Pieces as files of a folder. A piece is referred to by a record only when its file is whole. */
+/** Pieces as files of a folder. A record names a piece only when its file is whole; the next start removes the others. */
 export class FolderPieces implements PieceStore {
   private readonly folder: string
 
@@ -26,7 +29,7 @@ export class FolderPieces implements PieceStore {
     let file: FileHandle | undefined
     const writeLarge = async (chunk: Buffer) => {
       if (!file) {
-        file = await open(path + temporary, 'wx')
+        file = await open(path, 'wx')
         await writeFully(file, Buffer.concat(small.splice(0)))
       }
       await writeFully(file, chunk)
@@ -39,13 +42,12 @@ export class FolderPieces implements PieceStore {
       },
       finish: async () => {
         if (file) await file.close()
-        else await writeFile(path + temporary, Buffer.concat(small))
-        await rename(path + temporary, path)
+        else writeFileSync(path, Buffer.concat(small), { flag: 'wx' })
         return { id, size }
       },
       discard: async () => {
         await file?.close()
-        if (file) await rm(path + temporary, { force: true })
+        if (file) await rm(path, { force: true })
       },
     }
   }
@@ -66,12 +68,12 @@ export class FolderPieces implements PieceStore {
   }
 
   async readAll(piece: Piece, start: number, end: number): Promise<Buffer> {
-    const bytes = await readFile(join(this.folder, piece.id))
+    const bytes = readFileSync(join(this.folder, piece.id))
     return bytes.subarray(start, end)
   }
 
   async remove(id: string): Promise<void> {
-    await rm(join(this.folder, id), { force: true })
+    rmSync(join(this.folder, id), { force: true })
   }
 
   async retainOnly(ids: ReadonlySet<string>): Promise<void> {
@@ -98,12 +100,12 @@ export class FolderRecords implements RecordStore {
   async save<Kind extends keyof StoredRecords>(kind: Kind, name: string, record: StoredRecords[Kind]): Promise<void> {
     const path = this.path(kind, name)
     const beside = `${path}.${randomUUID()}${temporary}`
-    await writeFile(beside, JSON.stringify(record))
-    await rename(beside, path)
+    writeFileSync(beside, JSON.stringify(record))
+    renameSync(beside, path)
   }
 
   async remove(kind: keyof StoredRecords, name: string): Promise<void> {
-    await rm(this.path(kind, name), { force: true })
+    rmSync(this.path(kind, name), { force: true })
   }
 
   load<Kind extends keyof StoredRecords>(kind: Kind): StoredRecords[Kind][] {
