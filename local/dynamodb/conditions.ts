@@ -1,6 +1,19 @@
 import dynaliteDb from 'dynalite/db/index.js'
 import type { WireItem, WireValue } from './types.ts'
 
+const { compare } = dynaliteDb
+
+const ORDERS: { [operator: string]: '<' | '<=' | '>' | '>=' } = { LT: '<', LE: '<=', GT: '>', GE: '>=' }
+
+/** dynalite's comparison, which it also checks key conditions with, but for strings in the order of their UTF-8 bytes. */
+dynaliteDb.compare = (operator, value, others) => {
+  const [first, second] = Array.isArray(others) ? others : [others]
+  if (value?.S === undefined) return compare(operator, value, others)
+  if (operator === 'BETWEEN') return ordered('>=', value, first) && ordered('<=', value, second)
+  const order = ORDERS[operator]
+  return order ? ordered(order, value, first) : compare(operator, value, others)
+}
+
 /** An operand as dynalite parses it: a document path, a call of size(), or a value. */
 type Operand = (string | number)[] | { type: 'function'; name: 'size'; args: Operand[] } | WireValue
 
@@ -45,11 +58,9 @@ function holds(operator: string, left: WireValue | undefined, right: (WireValue 
     case 'between':
       return ordered('>=', left, first) && ordered('<=', left, second)
     case 'contains':
-      return left?.L
-        ? left.L.some((element) => equal(element, first))
-        : Boolean(dynaliteDb.compare(operator, left, right))
+      return left?.L ? left.L.some((element) => equal(element, first)) : Boolean(compare(operator, left, right))
     default:
-      return Boolean(dynaliteDb.compare(operator, left, right))
+      return Boolean(compare(operator, left, right))
   }
 }
 
@@ -90,7 +101,7 @@ function equal(a: WireValue | undefined, b: WireValue | undefined): boolean {
 }
 
 function ordered(operator: '<' | '<=' | '>' | '>=', a: WireValue | undefined, b: WireValue | undefined): boolean {
-  if (a?.N !== undefined && b?.N !== undefined) return Boolean(dynaliteDb.compare(operator, a, [b]))
+  if (a?.N !== undefined && b?.N !== undefined) return Boolean(compare(operator, a, [b]))
   const left = bytesOf(a)
   const right = bytesOf(b)
   if (!left || !right || (a?.S === undefined) !== (b?.S === undefined)) return false

@@ -3,6 +3,7 @@
 declare module 'dynalite/db/index.js' {
   import type { JsonObject, TableDefinition, WireItem, WireValue } from './types.ts'
 
+  type Operands = WireValue | undefined | (WireValue | undefined)[]
   type Callback = (error: Error | null, value?: unknown) => void
 
   interface KeyValueIterator {
@@ -36,7 +37,8 @@ declare module 'dynalite/db/index.js' {
     validateItem(item: WireItem, table: TableDefinition): Error | null | undefined
     checkConditional(request: JsonObject, item: WireItem | undefined): Error | null | undefined
     /** Its result is a boolean, or a number that counts as one. */
-    compare(operator: string, value: WireValue | undefined, others: (WireValue | undefined)[]): unknown
+    compare(operator: string, value: WireValue | undefined, others: Operands): unknown
+    mapPaths(paths: unknown[], item: WireItem): WireItem
   }
   const db: Db
   export default db

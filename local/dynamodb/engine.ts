@@ -3,6 +3,7 @@ import dynaliteDb from 'dynalite/db/index.js'
 import { DynamoDbError, isAnswer, typeOf, validationError } from './errors.ts'
 import { type OperationName, run, validate } from './item-actions.ts'
 import { ReadWriteLock } from './lock.ts'
+import { readPage } from './queries.ts'
 import { StoreView } from './store.ts'
 import {
   changeTable,
@@ -34,11 +35,10 @@ export class Engine {
     const own = (name: OperationName) => [name, (request: JsonObject) => this.#ofDynalite(name, request)] as const
     const table = (name: OperationName) => [name, (request: JsonObject) => changeTable(name, store, request)] as const
     const write = (name: OperationName) => [name, (request: JsonObject) => this.#writeItem(name, request)] as const
-    const read = (name: OperationName) => [name, (request: JsonObject) => this.#readItems(name, request)] as const
     this.#reads = new Map<string, Handler>([
-      read('GetItem'),
-      read('Query'),
-      read('Scan'),
+      ['GetItem', (request) => this.#getItem(request)],
+      ['Query', (request) => readPage('Query', store, request)],
+      ['Scan', (request) => readPage('Scan', store, request)],
       ['BatchGetItem', (request) => this.#batchGetItem(request)],
       ['TransactGetItems', (request) => transactGetItems(store, request)],
       ['DescribeTimeToLive', (request) => describeTimeToLive(store, request)],
@@ -88,9 +88,9 @@ export class Engine {
     return run(name, this.#store, validate(name, request, this.#store))
   }
 
-  #readItems(name: OperationName, request: JsonObject): Promise<JsonObject> {
-    const checked = validate(name, request, this.#store)
-    return run(name, new StoreView(this.#store, checked), checked)
+  #getItem(request: JsonObject): Promise<JsonObject> {
+    const checked = validate('GetItem', request, this.#store)
+    return run('GetItem', new StoreView(this.#store, checked), checked)
   }
 
   async #writeItem(name: OperationName, request: JsonObject): Promise<JsonObject> {

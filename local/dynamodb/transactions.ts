@@ -106,7 +106,7 @@ function plan(store: Store, entry: unknown): PlannedAction {
   const members = Object.entries(requireObject(entry)).filter(([, value]) => value != null)
   const [name, parameters] = members[0] ?? []
   if (members.length !== 1 || name === undefined || !Object.hasOwn(OPERATIONS, name)) {
-    throw validationError('TransactItems can only contain one of Check, Put, Update or Delete in each of its members')
+    throw validationError('TransactItems can only contain one of Check, Put, Update or Delete')
   }
   const { operation, requires } = OPERATIONS[name as keyof typeof OPERATIONS]
   const request = { ...requireObject(parameters) }

@@ -66,6 +66,23 @@ contract('a failed condition of one write answers with the item for ALL_OLD only
   expect(await stored(pk, 'a')).toEqual(item)
 })
 
+/** Whether a condition holds for the item `a` of a partition. */
+const check = (pk: string, condition: string, values?: { [name: string]: unknown }) =>
+  t.doc
+    .send(
+      new UpdateCommand({
+        TableName: t.table,
+        Key: { pk, sk: 'a' },
+        UpdateExpression: 'REMOVE nothing',
+        ConditionExpression: condition,
+        ...(values ? { ExpressionAttributeValues: values } : {}),
+      }),
+    )
+    .then(
+      () => true,
+      (error: Error) => (error.name === 'ConditionalCheckFailedException' ? false : error),
+    )
+
 contract('conditions compare by type and value', async () => {
   const pk = t.partition()
   await put({
@@ -77,48 +94,41 @@ contract('conditions compare by type and value', async () => {
     m: { k: [1] },
     tags: new Set(['x', 'y']),
     flag: true,
-    high: '\u{10000}',
   })
-  const check = async (expression: string, values?: { [name: string]: unknown }) => {
-    const result = await t.doc
-      .send(
-        new UpdateCommand({
-          TableName: t.table,
-          Key: { pk, sk: 'a' },
-          UpdateExpression: 'REMOVE nothing',
-          ConditionExpression: expression,
-          ...(values ? { ExpressionAttributeValues: values } : {}),
-        }),
-      )
-      .then(
-        () => true,
-        (error: Error) => (error.name === 'ConditionalCheckFailedException' ? false : error),
-      )
-    return result
-  }
-  expect(await check('n = :v', { ':v': 5 })).toBe(true)
-  expect(await check('n = :v', { ':v': '5' })).toBe(false)
-  expect(await check('n <> :v', { ':v': '5' })).toBe(true)
-  expect(await check('n > :v', { ':v': 10 })).toBe(false)
-  expect(await check('n BETWEEN :a AND :b', { ':a': 5, ':b': 10 })).toBe(true)
-  expect(await check('n IN (:a, :b)', { ':a': 4, ':b': 5 })).toBe(true)
-  expect(await check('begins_with(s, :v)', { ':v': 'ab' })).toBe(true)
-  expect(await check('contains(s, :v)', { ':v': 'bc' })).toBe(true)
-  expect(await check('contains(m.k, :v) AND contains(l, :m)', { ':v': 1, ':m': { k: 'v' } })).toBe(true)
-  expect(await check('size(s) = :v', { ':v': 3 })).toBe(true)
-  expect(await check('l = :v', { ':v': [1, { k: 'v' }] })).toBe(true)
-  expect(await check('l = :v', { ':v': [1, { k: 'w' }] })).toBe(false)
-  expect(await check('m = :v', { ':v': { k: [1] } })).toBe(true)
-  expect(await check('m <> :v', { ':v': { k: [1] } })).toBe(false)
-  expect(await check('absent = never')).toBe(false)
-  expect(await check('absent <> :v', { ':v': 1 })).toBe(true)
-  expect(await check('absent < :v', { ':v': 1 })).toBe(false)
-  expect(await check('attribute_not_exists(absent) AND NOT n = :v', { ':v': 6 })).toBe(true)
-  expect(await check('tags = :v AND contains(tags, :x)', { ':v': new Set(['y', 'x']), ':x': 'x' })).toBe(true)
-  expect(await check('flag = :v', { ':v': true })).toBe(true)
-  expect(await check('high > :v', { ':v': '\uffff' })).toBe(true)
-  expect(await check('toString = n OR attribute_exists(toString)')).toBe(false)
-  expect(await check('attribute_type(n, :v)', { ':v': 'N' })).toBe(true)
+  expect(await check(pk, 'n = :v', { ':v': 5 })).toBe(true)
+  expect(await check(pk, 'n = :v', { ':v': '5' })).toBe(false)
+  expect(await check(pk, 'n <> :v', { ':v': '5' })).toBe(true)
+  expect(await check(pk, 'n > :v', { ':v': 10 })).toBe(false)
+  expect(await check(pk, 'n BETWEEN :a AND :b', { ':a': 5, ':b': 10 })).toBe(true)
+  expect(await check(pk, 'n IN (:a, :b)', { ':a': 4, ':b': 5 })).toBe(true)
+  expect(await check(pk, 'begins_with(s, :v)', { ':v': 'ab' })).toBe(true)
+  expect(await check(pk, 'contains(s, :v)', { ':v': 'bc' })).toBe(true)
+  expect(await check(pk, 'contains(m.k, :v) AND contains(l, :m)', { ':v': 1, ':m': { k: 'v' } })).toBe(true)
+  expect(await check(pk, 'size(s) = :v', { ':v': 3 })).toBe(true)
+  expect(await check(pk, 'l = :v', { ':v': [1, { k: 'v' }] })).toBe(true)
+  expect(await check(pk, 'l = :v', { ':v': [1, { k: 'w' }] })).toBe(false)
+  expect(await check(pk, 'm = :v', { ':v': { k: [1] } })).toBe(true)
+  expect(await check(pk, 'm <> :v', { ':v': { k: [1] } })).toBe(false)
+  expect(await check(pk, 'absent <> :v', { ':v': 1 })).toBe(true)
+  expect(await check(pk, 'absent < :v', { ':v': 1 })).toBe(false)
+  expect(await check(pk, 'attribute_not_exists(absent) AND NOT n = :v', { ':v': 6 })).toBe(true)
+  expect(await check(pk, 'tags = :v AND contains(tags, :x)', { ':v': new Set(['y', 'x']), ':x': 'x' })).toBe(true)
+  expect(await check(pk, 'flag = :v', { ':v': true })).toBe(true)
+  expect(await check(pk, 'toString = n OR attribute_exists(toString)')).toBe(false)
+  expect(await check(pk, 'attribute_type(n, :v)', { ':v': 'N' })).toBe(true)
+})
+
+contract('two missing attributes are not equal', async () => {
+  const pk = t.partition()
+  await put({ pk, sk: 'a' })
+  expect(await check(pk, 'absent = never')).toBe(false)
+})
+
+contract('conditions order strings by UTF-8 bytes', async () => {
+  const pk = t.partition()
+  await put({ pk, sk: 'a', high: '\u{10000}' })
+  expect(await check(pk, 'high > :v', { ':v': '\uffff' })).toBe(true)
+  expect(await check(pk, 'high BETWEEN :v AND :w', { ':v': '\uffff', ':w': '\u{10001}' })).toBe(true)
 })
 
 contract('an update returns what was asked for and creates a missing item', async () => {
@@ -180,14 +190,14 @@ contract('a table has a time to live once it is set', async () => {
   const describe = async () =>
     (await t.client.send(new DescribeTimeToLiveCommand({ TableName: t.table }))).TimeToLiveDescription
   expect((await describe())?.TimeToLiveStatus).toBe('DISABLED')
-  const enable = () =>
-    t.client.send(
-      new UpdateTimeToLiveCommand({
-        TableName: t.table,
-        TimeToLiveSpecification: { AttributeName: 'expires', Enabled: true },
-      }),
-    )
-  await enable()
+  const TimeToLiveSpecification = { AttributeName: 'expires', Enabled: true }
+  await t.client.send(new UpdateTimeToLiveCommand({ TableName: t.table, TimeToLiveSpecification }))
   expect(await describe()).toEqual({ TimeToLiveStatus: 'ENABLED', AttributeName: 'expires' })
+})
+
+contract('a time to live cannot be enabled twice', async () => {
+  const TimeToLiveSpecification = { AttributeName: 'expires', Enabled: true }
+  const enable = () => t.client.send(new UpdateTimeToLiveCommand({ TableName: t.table, TimeToLiveSpecification }))
+  await enable().catch(() => undefined)
   expect((await refusal(enable())).name).toBe('ValidationException')
 })

@@ -66,6 +66,7 @@ contract('a query takes a range of the sort key', async () => {
   expect(await range('sk > :v0', 'b#1')).toEqual(['b#2'])
   expect(await range('sk >= :v0', 'b#1')).toEqual(['b#1', 'b#2'])
   expect(await range('sk = :v0', 'b#1')).toEqual(['b#1'])
+  expect(await range('sk BETWEEN :v0 AND :v1', '\uffff', '\u{10000}')).toEqual([])
 })
 
 contract('a page ends at 1 MB and the pages hold every item once', async () => {
@@ -133,6 +134,15 @@ contract('a query counts and projects', async () => {
   expect(counted.Count).toBe(2)
   expect(counted.Items).toBeUndefined()
   expect((await query(pk, { ProjectionExpression: 'n' })).Items).toEqual([{ n: 1 }, { n: 2 }])
+})
+
+contract('a filter compares and projects like a condition', async () => {
+  const pk = t.partition()
+  await put({ pk, sk: '1', m: { k: [1] }, n: 1 })
+  await put({ pk, sk: '2', m: { k: [2] }, n: 2 })
+  const filter = { FilterExpression: 'm = :m', ExpressionAttributeValues: { ':m': { k: [2] } } }
+  expect((await query(pk, { ...filter, ProjectionExpression: 'n' })).Items).toEqual([{ n: 2 }])
+  expect(await query(pk, { ...filter, Select: 'COUNT' })).toMatchObject({ Count: 1, ScannedCount: 2 })
 })
 
 contract('a query without a partition key, or filtering on a key, is refused', async () => {
