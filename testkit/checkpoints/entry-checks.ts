@@ -34,6 +34,8 @@ const invalidFileLists: Record<string, unknown> = {
   'entry null': [null],
   'entry a string': ['a'],
   'entry an array': [[]],
+  'entry of an unknown kind': [{ path: 'a', kind: 'fifo' }],
+  'entry of no kind': [{ path: 'a' }],
   'dir with a blobKey': [{ path: 'a', kind: 'dir', blobKey: fileKey(1) }],
   'dir with a size': [{ path: 'a', kind: 'dir', size: 0 }],
   'dir with a size undefined': [{ path: 'a', kind: 'dir', size: undefined }],
