@@ -14,7 +14,27 @@ const writeAll = (pk: string, version: number) =>
     }),
   )
 
-/** Reads with every kind of read until `done`, and returns all answers that showed more than one version. */
+/** Reads of all versions in a partition that are consistent as a whole. */
+const readers = (pk: string) => [
+  async () => {
+    const TransactItems = SORT_KEYS.map((sk) => ({ Get: { TableName: t.table, Key: { pk, sk } } }))
+    const answer = await t.doc.send(new TransactGetCommand({ TransactItems }))
+    return answer.Responses?.map(({ Item }) => Item?.version) ?? []
+  },
+  async () => {
+    const answer = await t.doc.send(
+      new QueryCommand({
+        TableName: t.table,
+        KeyConditionExpression: 'pk = :pk',
+        ExpressionAttributeValues: { ':pk': pk },
+        ConsistentRead: true,
+      }),
+    )
+    return answer.Items?.map(({ version }) => version) ?? []
+  },
+]
+
+/** Reads until `done`, and returns all answers that showed more than one version. */
 async function watch(
   read: () => Promise<unknown[]>,
   done: () => boolean,
@@ -29,31 +49,36 @@ async function watch(
   return { reads, torn }
 }
 
+contract('a cancelled transaction leaves no trace, and a completed one shows to every kind of read', async () => {
+  const pk = t.partition()
+  await writeAll(pk, 1)
+  const guarded = (version: number, expected: number) =>
+    t.doc.send(
+      new TransactWriteCommand({
+        TransactItems: SORT_KEYS.map((sk, i) => ({
+          Update: {
+            TableName: t.table,
+            Key: { pk, sk },
+            UpdateExpression: 'SET version = :version',
+            // Only the last action's condition can fail.
+            ConditionExpression:
+              i === SORT_KEYS.length - 1 ? 'version = :expected' : 'version <> :expected OR version = :expected',
+            ExpressionAttributeValues: { ':version': version, ':expected': expected },
+          },
+        })),
+      }),
+    )
+  expect((await refusal(guarded(2, 99))).name).toBe('TransactionCanceledException')
+  for (const read of readers(pk)) expect(await read()).toEqual([1, 1, 1, 1])
+  await guarded(2, 1)
+  for (const read of readers(pk)) expect(await read()).toEqual([2, 2, 2, 2])
+})
+
 contract('no reader sees a part of a transaction', async () => {
   const pk = t.partition()
   await writeAll(pk, 0)
   let written = false
-  const keys = SORT_KEYS.map((sk) => ({ pk, sk }))
-  const readers = [
-    async () =>
-      (
-        await t.doc.send(
-          new TransactGetCommand({ TransactItems: keys.map((Key) => ({ Get: { TableName: t.table, Key } })) }),
-        )
-      ).Responses?.map(({ Item }) => Item?.version) ?? [],
-    async () =>
-      (
-        await t.doc.send(
-          new QueryCommand({
-            TableName: t.table,
-            KeyConditionExpression: 'pk = :pk',
-            ExpressionAttributeValues: { ':pk': pk },
-            ConsistentRead: true,
-          }),
-        )
-      ).Items?.map(({ version }) => version) ?? [],
-  ]
-  const watching = readers.map((read) => watch(read, () => written))
+  const watching = readers(pk).map((read) => watch(read, () => written))
   for (let version = 1; version <= ROUNDS; version++) await writeAll(pk, version)
   written = true
   for (const { reads, torn } of await Promise.all(watching)) {
