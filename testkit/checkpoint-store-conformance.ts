@@ -9,7 +9,7 @@ import { idChecks } from './checkpoints/id-checks.ts'
 import { leaseChecks } from './checkpoints/lease-checks.ts'
 import { checkpointStoreOptionChecks } from './checkpoints/option-checks.ts'
 import { pruneChecks } from './checkpoints/prune-checks.ts'
-import { readChecks } from './checkpoints/read-checks.ts'
+import { readChecks, sizeChecks } from './checkpoints/read-checks.ts'
 import { retryChecks } from './checkpoints/retry-checks.ts'
 
 /** The contract, a rule at a time. Each check makes a store of its own. */
@@ -23,6 +23,7 @@ export const checkpointStoreChecks: ReadonlyArray<CheckpointStoreCheck> = [
   ...forkChecks,
   ...pruneChecks,
   ...retryChecks,
+  ...sizeChecks,
 ]
 
 /**

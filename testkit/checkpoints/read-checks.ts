@@ -62,8 +62,10 @@ export const readChecks = [
       ])
     },
   ),
+]
 
-  check('reads: many files with many keys come back whole and are counted', async ({ store }) => {
+export const sizeChecks = [
+  check('sizes: many files with many keys come back whole and are counted', async ({ store }) => {
     const writer = await store.acquireWriter('t')
     const files = Array.from({ length: 2_000 }, (_, n) => file(`src/module-${n % 40}/file-${n}.ts`, n))
     const conversation = Array.from({ length: 200 }, (_, n) => ({ role: 'user', content: `message ${n} `.repeat(40) }))
