@@ -54,7 +54,7 @@ async function guarded<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted()
-  const limit = timeoutMs + Math.ceil((body?.length ?? 0) / BYTES_PER_MS)
+  const limit = timeoutMs + Math.floor((body?.length ?? 0) / BYTES_PER_MS)
   const timeout = new AbortController()
   const timer = setTimeout(() => timeout.abort(new Error(`nothing within ${limit} ms`)), limit)
   try {

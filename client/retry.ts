@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import pRetry from 'p-retry'
 import { SandkeepHttpError, SandkeepNetworkError } from './errors.ts'
 import type { Settings } from './options.ts'
@@ -41,8 +40,15 @@ function passes(error: unknown, repeatable: boolean): boolean {
   return false
 }
 
+/** Ends early when the caller ends it all, which the retries then see for themselves. */
 async function waitAsAsked(error: unknown, signal: AbortSignal | undefined): Promise<void> {
   const seconds = error instanceof SandkeepHttpError ? (error.retryAfter ?? 0) : 0
   if (seconds <= 0) return
-  await sleep(Math.min(seconds, MAX_RETRY_AFTER_SECONDS) * 1000, undefined, signal ? { signal } : {})
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, Math.min(seconds, MAX_RETRY_AFTER_SECONDS) * 1000)
+  const end = () => resolve()
+  signal?.addEventListener('abort', end)
+  await promise
+  clearTimeout(timer)
+  signal?.removeEventListener('abort', end)
 }
