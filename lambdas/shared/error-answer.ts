@@ -2,7 +2,7 @@ import type { APIGatewayProxyResult } from 'aws-lambda'
 import { SandboxCheckpointError } from '../../src/checkpoints/errors.ts'
 import { InvalidInputError, PayloadTooLargeError, SandkeepError, UnavailableError } from '../../src/errors.ts'
 import { json } from './answer.ts'
-import { checkpointErrorStatus } from './error-status.ts'
+import { checkpointErrorStatus, isTransient } from './error-status.ts'
 import { log } from './log.ts'
 import type { ApiMiddleware, ApiRequest } from './request.ts'
 import { requestIdOf } from './request-id.ts'
@@ -38,6 +38,7 @@ function answerOf(request: ApiRequest): APIGatewayProxyResult {
 
 /** Errors of libraries that stand for one of ours. */
 function known(error: unknown): unknown {
+  if (isTransient(error)) return new UnavailableError('The storage did not answer. Try again.', { cause: error })
   if (isUnprocessable(error)) return new InvalidInputError('body', `${error.message}.`, { cause: error })
   return error
 }

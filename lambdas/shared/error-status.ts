@@ -18,3 +18,25 @@ const statuses: Record<SandboxCheckpointErrorCode, number> = {
 export function checkpointErrorStatus(error: SandboxCheckpointError): number {
   return statuses[error.code]
 }
+
+const transientNames = new Set([
+  'ProvisionedThroughputExceededException',
+  'RequestLimitExceeded',
+  'ThrottlingException',
+  'TimeoutError',
+  'TransientError',
+])
+const transientSystemCodes = /^(ECONN|EPIPE|ETIMEDOUT|EAI_AGAIN|ENOTFOUND)/
+
+/** Whether an error of the AWS SDK that no store has dealt with, after the SDK's own retries, is one that passes. */
+export function isTransient(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { name, code, $metadata } = error as Error & { code?: unknown; $metadata?: { httpStatusCode?: number } }
+  const status = $metadata?.httpStatusCode ?? 0
+  return (
+    transientNames.has(name) ||
+    status === 429 ||
+    status >= 500 ||
+    (typeof code === 'string' && transientSystemCodes.test(code))
+  )
+}

@@ -386,12 +386,19 @@ describe('failures of our own', () => {
     })
   })
 
-  it('that pass are 503 with retry-after', async () => {
-    vi.spyOn(console, 'warn').mockImplementation(() => undefined)
-    getHead = async () => Promise.reject(new UnavailableError('busy'))
+  it.each([
+    ['of a store', new UnavailableError('busy')],
+    ['of the SDK: throttling', Object.assign(new Error('slow'), { name: 'ThrottlingException' })],
+    ['of the SDK: a timeout', Object.assign(new Error('late'), { name: 'TimeoutError' })],
+    ['of the SDK: a 5xx', Object.assign(new Error('down'), { $metadata: { httpStatusCode: 503 } })],
+    ['of the network', Object.assign(new Error('reset'), { code: 'ECONNRESET' })],
+  ])('that pass are 503 with retry-after, and logged: %s', async (_what, failure) => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    getHead = async () => Promise.reject(failure)
     const answer = await call(handler, head)
     expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
     expect(errorOf(answer).code).toBe('unavailable')
+    expect(JSON.parse(String(warn.mock.calls[0]?.[0]))).toMatchObject({ level: 'WARN', request_id: 'request-1' })
   })
 
   it('are 500 for other errors of the SDK', async () => {
