@@ -1,11 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { PutObjectCommand } from '@aws-sdk/client-s3'
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import { mockClient } from 'aws-sdk-client-mock'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createServiceHandler } from '../../lambdas/checkpoints/handler.ts'
 import { BASE } from '../../lambdas/checkpoints/routes.ts'
 import { stagingObjectKey } from '../../src/blobs/object-keys.ts'
 import type { Scope } from '../../src/tenancy/scope.ts'
 import { startTestApi, type TestApi } from './support/api.ts'
 import { checkpoint } from './support/checkpoint.ts'
+import { call, errorOf } from './support/events.ts'
 
 let api: TestApi
 let apiKey: string
@@ -141,4 +144,17 @@ it('an answer just under the limit comes by itself', async () => {
   const document = checkpoint('a', 't', { conversation: ['x'.repeat(4_190_000)] })
   await post('/append', { checkpoint: document, expected_head_id: null, writer: { thread_id, owner_token, fence } })
   expect((await post('/get', { id: 'a' })).status).toBe(200)
+})
+
+it('an upload that is larger than what may be uploaded is not read', async () => {
+  const s3 = new S3Client({ region: 'us-east-1' })
+  mockClient(s3).on(GetObjectCommand).resolves({ ContentLength: 268_435_457 })
+  const config = { s3, bucketName: 'bucket' }
+  const unasked = () => {
+    throw new Error('No store is asked.')
+  }
+  const handler = createServiceHandler(config, { checkpoints: unasked, blobs: unasked })
+  const answer = await call(handler, { path: `${BASE}/head`, body: { upload_id: randomUUID() } })
+  expect(answer.status).toBe(413)
+  expect(errorOf(answer)).toMatchObject({ code: 'payload_too_large', field: 'upload_id' })
 })
