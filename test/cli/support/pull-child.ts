@@ -1,0 +1,53 @@
+// Restores a checkpoint, and is killed by itself right before its n-th change of the file system.
+import fs from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+
+const [target = '', manifest = '', origin = '', killAt = '0'] = process.argv.slice(2)
+let changes = 0
+
+function beforeChange(): void {
+  changes += 1
+  if (changes === Number(killAt)) process.kill(process.pid, 'SIGKILL')
+}
+
+type Change = (...args: unknown[]) => unknown
+const mutable = fs as unknown as Record<string, Change>
+for (const name of ['mkdir', 'rename', 'symlink', 'unlink', 'rm', 'rmdir', 'chmod', 'copyFile', 'writeFile', 'open']) {
+  const original = mutable[name]
+  if (original === undefined) throw new Error(`no ${name}`)
+  mutable[name] = (...args) => {
+    // Opening to read changes nothing.
+    if (name !== 'open' || args[1] === 'w') beforeChange()
+    return original(...args)
+  }
+}
+syncBuiltinESMExports()
+
+const { restoreWorkspace } = await import('../../../cli/workspace/restore.ts')
+const { createTransport } = await import('../../../cli/transfer/transport.ts')
+const transport = createTransport()
+await restoreWorkspace({
+  root: target,
+  entries: JSON.parse(await fs.readFile(manifest, 'utf8')),
+  blobs: {
+    prepareUploads: async () => [],
+    prepareDownloads: async (keys) =>
+      keys.map((key) => {
+        const download = {
+          method: 'GET' as const,
+          url: `${origin}/${key}`,
+          headers: {},
+          expiresAt: Date.now() + 900_000,
+        }
+        return { key, size: 0, download }
+      }),
+  },
+  transport,
+  cache: { lookup: () => undefined, save: async () => undefined },
+  deletes: true,
+  externalLinks: true,
+  signal: new AbortController().signal,
+  progress: { start: () => undefined, advance: () => undefined },
+})
+transport.close()
+process.stdout.write(`${changes}\n`)
