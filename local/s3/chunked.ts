@@ -28,7 +28,19 @@ export async function* decodeChunks(
   onTrailers: (trailers: Record<string, string>) => void,
 ): AsyncGenerator<Buffer, void> {
   const reader = new LineReader(source)
-  const chain = signing && new SignatureChain(signing)
+  try {
+    yield* decode(reader, signing && new SignatureChain(signing), hasTrailers, onTrailers)
+  } finally {
+    await reader.close()
+  }
+}
+
+async function* decode(
+  reader: LineReader,
+  chain: SignatureChain | undefined,
+  hasTrailers: boolean,
+  onTrailers: (trailers: Record<string, string>) => void,
+): AsyncGenerator<Buffer, void> {
   for (;;) {
     const match = /^([0-9a-fA-F]{1,12})(?:;chunk-signature=([0-9a-f]{64}))?$/.exec(await reader.line())
     if (!match) throw new S3Error('InvalidRequest', 'The aws-chunked body is malformed')
@@ -125,6 +137,11 @@ class LineReader {
     if (this.pending.length > 0 && this.pending.toString('latin1') !== '\r\n') {
       throw new S3Error('InvalidRequest', 'The aws-chunked body is malformed')
     }
+  }
+
+  /** Gives the stream back, whose unread rest somebody else can then drain. */
+  async close(): Promise<void> {
+    await this.source.return?.()
   }
 
   private async fill(): Promise<boolean> {

@@ -60,6 +60,9 @@ async function handle(
   } catch (error) {
     if (outgoing.headersSent || incoming.readableAborted || outgoing.destroyed) outgoing.destroy()
     else sendError(outgoing, error, incoming, requestId)
+  } finally {
+    // A body that was not read to its end would block the next request of the connection.
+    incoming.resume()
   }
 }
 

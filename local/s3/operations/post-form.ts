@@ -33,6 +33,7 @@ export async function readPostForm<T>(request: S3Request, useFile: (form: PostFo
       size += name.length + value.length
       if (size > maxFieldBytes || info.valueTruncated || info.nameTruncated) {
         fail(new S3Error('MaxPostPreDataLengthExceeded'))
+        return
       }
       fields.set(name.toLowerCase(), value)
     })
@@ -41,7 +42,7 @@ export async function readPostForm<T>(request: S3Request, useFile: (form: PostFo
         file.resume()
         return
       }
-      file.on('error', fail)
+      file.on('error', () => fail(new S3Error('MalformedPOSTRequest')))
       used = useFile({ fields, filename: info.filename ?? '', file }).then(resolve, fail)
     })
     parser.on('error', () => fail(new S3Error('MalformedPOSTRequest')))
@@ -67,7 +68,8 @@ function openParser(request: S3Request): busboy.Busboy {
 
 async function feed(request: S3Request, parser: busboy.Busboy): Promise<void> {
   for await (const chunk of request.body) {
-    if (parser.destroyed) return
+    // The rest of a refused form is read all the same: the next request of the connection comes behind it.
+    if (parser.destroyed) continue
     if (!parser.write(chunk)) {
       await new Promise<void>((resolve) => {
         parser.once('drain', resolve)
@@ -75,5 +77,5 @@ async function feed(request: S3Request, parser: busboy.Busboy): Promise<void> {
       })
     }
   }
-  parser.end()
+  if (!parser.destroyed) parser.end()
 }
