@@ -1,0 +1,155 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { S3Client } from '@aws-sdk/client-s3'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { createClient, type SandkeepClient } from '../../client/index.ts'
+import type { HandlerConfig } from '../../lambdas/shared/config.ts'
+import { createHandler as createSweep } from '../../lambdas/sweep/handler.ts'
+import { type LocalGateway, startGateway } from '../../local/gateway/index.ts'
+import { createHandlers } from '../../local/handlers.ts'
+import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { synthesizeTemplate } from '../../local/template.ts'
+import { checkpoint } from '../http/support/checkpoint.ts'
+import { grants } from './grants.ts'
+import { synth } from './synth.ts'
+
+/** What the functions asked of the table and the bucket, in IAM's words, as `RESOURCE ACTION`. */
+const calls = new Map<string, Set<string>>()
+const clients: { destroy(): void }[] = []
+
+let stack: LocalStack
+let gateway: LocalGateway
+let client: SandkeepClient
+
+beforeAll(async () => {
+  stack = await startLocalStack()
+  const services = ['authorizer', 'checkpoints', 'instances', 'keys']
+  const handlers = services.map((service) => [service, createHandlers(recording(service))[service]])
+  gateway = await startGateway({ template: synthesizeTemplate(), handlers: Object.fromEntries(handlers) })
+  client = createClient({ url: gateway.url, apiKey: stack.apiKey, tenant: 'acme', project: 'demo' })
+})
+
+afterAll(async () => {
+  await gateway.stop()
+  for (const each of clients) each.destroy()
+  await stack.stop()
+})
+
+/** A configuration whose clients tell which function called what. */
+function recording(service: string): HandlerConfig {
+  const made = new Set<string>()
+  calls.set(service, made)
+  const { region, credentials, tableName, bucketName } = stack
+  const dynamodb = new DynamoDBClient({ endpoint: stack.dynamodbEndpoint, region, credentials: { ...credentials } })
+  const s3 = new S3Client({
+    endpoint: stack.s3Endpoint,
+    region,
+    credentials: { ...credentials },
+    forcePathStyle: true,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+  })
+  clients.push(dynamodb, s3)
+  const record = (commandName: string | undefined, input: object): void => {
+    for (const call of iamCalls(commandName ?? '', input)) made.add(call)
+  }
+  dynamodb.middlewareStack.add(
+    (next, context) => (args) => {
+      record(context.commandName, args.input)
+      return next(args)
+    },
+    { step: 'initialize' },
+  )
+  s3.middlewareStack.add(
+    (next, context) => (args) => {
+      record(context.commandName, args.input)
+      return next(args)
+    },
+    { step: 'initialize' },
+  )
+  return { dynamodb, s3, tableName, bucketName }
+}
+
+interface Input {
+  Key?: unknown
+  TransactItems?: object[]
+}
+
+function iamCalls(commandName: string, input: Input): string[] {
+  const command = commandName.replace(/Command$/, '')
+  if (command === 'TransactWriteItems') {
+    const kinds = (input.TransactItems ?? []).flatMap((item) => Object.keys(item))
+    return kinds.map((kind) => `table dynamodb:${kind === 'ConditionCheck' ? 'ConditionCheckItem' : `${kind}Item`}`)
+  }
+  if (command === 'ListObjectsV2') return ['bucket s3:ListBucket']
+  if (command.endsWith('Object')) {
+    const prefix = String(input.Key).split('/')[0]
+    return [`bucket/${prefix}/* s3:${command === 'HeadObject' ? 'GetObject' : command}`]
+  }
+  return [`table dynamodb:${command}`]
+}
+
+test('the functions are granted the calls that they make, and no others', async () => {
+  await useCheckpoints()
+  await client.instances.upsert({ key: 'k', provider: 'p', providerSandboxId: 's', threadId: 't', updatedAt: 1 })
+  await client.instances.get('k')
+  await client.instances.delete('k')
+  const { record } = await client.keys.create({ name: 'n', role: 'viewer', bindings: [{ tenant: 'a', project: 'b' }] })
+  await client.keys.list()
+  await client.keys.revoke(record.id)
+  vi.spyOn(console, 'log').mockReturnValue(undefined)
+  await createSweep(recording('sweep'))()
+
+  const template = synth()
+  for (const [service, made] of calls) {
+    const granted = Object.entries(grants(template, service))
+      .filter(([resource]) => resource !== 'logs')
+      .flatMap(([resource, actions]) => actions.map((action) => `${resource} ${action}`))
+    // There is nothing here that a sweep would have to remove.
+    if (service === 'sweep') expect(granted).toEqual(expect.arrayContaining([...made]))
+    else expect([...made].sort(), service).toEqual(granted.sort())
+  }
+})
+
+/** Every operation of the service, with a body that is kept in the bucket, and one that is sent and answered through it. */
+async function useCheckpoints(): Promise<void> {
+  const { checkpoints, blobs } = client
+  const bytes = randomBytes(10)
+  const key = `sandbox-files/sha256/${createHash('sha256').update(bytes).digest('hex')}`
+  await blobs.put(key, bytes)
+  await blobs.head(key)
+  await blobs.get(key)
+  await blobs.list('')
+  await blobs.prepareDownloads([key])
+
+  const writer = await checkpoints.acquireWriter('t')
+  const file = { kind: 'file', path: 'a', blobKey: key, size: bytes.length } as const
+  const large = [randomBytes(4_000_000).toString('base64')]
+  const ids = ['one', 'two', 'three']
+  for (const [index, id] of ids.entries()) {
+    const parentCheckpointId = ids[index - 1] ?? null
+    await checkpoints.append({
+      checkpoint: checkpoint(id, 't', { parentCheckpointId, files: [file], conversation: index === 1 ? large : [] }),
+      expectedHeadId: parentCheckpointId,
+      writer,
+    })
+  }
+  await checkpoints.get('two')
+  await checkpoints.list('t')
+  await checkpoints.getHead('t')
+  await checkpoints.listBlobReferences()
+  const destination = await checkpoints.acquireWriter('u')
+  await checkpoints.forkFromCheckpoint({
+    sourceThreadId: 't',
+    sourceCheckpointId: 'two',
+    destinationThreadId: 'u',
+    destinationCheckpointId: 'fork',
+    createdAt: 1,
+    writer: destination,
+  })
+  await checkpoints.deleteCheckpoints({ threadId: 't', keep: 1, writer })
+  await checkpoints.deleteHead({ threadId: 't', checkpointId: 'three', writer })
+  await checkpoints.deleteHead({ threadId: 'u', checkpointId: 'fork', writer: destination })
+  await writer.renew()
+  await writer.release()
+  await blobs.delete(key)
+}
