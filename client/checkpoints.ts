@@ -57,7 +57,7 @@ export class ClientCheckpointStore implements SandboxCheckpointStore {
     checkAppend(input)
     const body = {
       checkpoint: input.checkpoint,
-      expected_head_id: wireScalar(input.expectedHeadId),
+      expected_head_id: input.expectedHeadId,
       writer: wireWriter(input.writer),
       request_token: input.requestToken ?? randomUUID(),
     }

@@ -1,19 +1,11 @@
 import type { SandboxCheckpointWriter } from '../src/checkpoints/types.ts'
 
 /**
- * A value that should be an id or a number, as JSON can carry it; what JSON would turn into another valid value, or
- * fail on, is left out, which the API refuses with the same error as the value itself.
+ * A value that should be an id or a number, as JSON can carry it. What it cannot carry is left out, and an id or number
+ * that is missing is refused by the API with the same error as one that is wrong.
  */
-export function wireScalar(value: unknown): string | number | boolean | null | undefined {
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return value
-    case 'number':
-      return Number.isFinite(value) ? value : undefined
-    default:
-      return value === null ? null : undefined
-  }
+export function wireScalar(value: unknown): unknown {
+  return ['string', 'number', 'boolean'].includes(typeof value) || value === null ? value : undefined
 }
 
 export function wireWriter(writer: SandboxCheckpointWriter) {

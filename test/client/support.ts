@@ -6,7 +6,7 @@ export type Step = Response | Error | ((request: Request) => Response | Error | 
 export interface Scripted {
   client: SandkeepClient
   /** What was sent, in order. */
-  sent: Array<{ method: string; url: string; headers: Headers; body: string }>
+  sent: Array<{ method: string; url: string; headers: Headers; redirect: string; body: string }>
 }
 
 /** A client whose requests are answered step by step. */
@@ -19,6 +19,7 @@ export function scripted(steps: Step[], options: Partial<ClientOptions> = {}): S
       method: request.method,
       url: request.url,
       headers: request.headers,
+      redirect: request.redirect,
       body: await request.clone().text(),
     })
     const step = left.shift()
