@@ -17,7 +17,7 @@ import {
 } from '@aws-sdk/lib-dynamodb'
 import { unmarshall } from '@aws-sdk/util-dynamodb'
 import type { Key } from './keys.ts'
-import { TransientError } from './transient.ts'
+import { retryTransient, TransientError } from './transient.ts'
 
 export type Item = Record<string, unknown>
 
@@ -74,7 +74,9 @@ export class Table {
 
   /**
    * The items of a partition whose sort key begins with `prefix`, in the order of their sort keys, a page (1 MB) at a
-   * time. A page is not read at one instant: other writes may come between its items.
+   * time. A page is not read at one instant: other writes may come between its items. A page that fails in passing is
+   * read again by itself.
+   * @throws UnavailableError
    */
   async *query(
     partition: string,
@@ -88,15 +90,17 @@ export class Table {
     let start: Record<string, unknown> | undefined = after === undefined ? undefined : { pk: partition, sk: after }
     do {
       const answer: { Items?: Item[] | undefined; LastEvaluatedKey?: Record<string, unknown> | undefined } =
-        await this.#client.send(
-          new QueryCommand({
-            TableName: this.name,
-            ConsistentRead: true,
-            KeyConditionExpression: prefix === '' ? 'pk = :pk' : 'pk = :pk AND begins_with(sk, :prefix)',
-            ExpressionAttributeValues: { ':pk': partition, ...(prefix !== '' && { ':prefix': prefix }) },
-            ...projection,
-            ExclusiveStartKey: start,
-          }),
+        await retryTransient(() =>
+          this.#client.send(
+            new QueryCommand({
+              TableName: this.name,
+              ConsistentRead: true,
+              KeyConditionExpression: prefix === '' ? 'pk = :pk' : 'pk = :pk AND begins_with(sk, :prefix)',
+              ExpressionAttributeValues: { ':pk': partition, ...(prefix !== '' && { ':prefix': prefix }) },
+              ...projection,
+              ExclusiveStartKey: start,
+            }),
+          ),
         )
       yield answer.Items ?? []
       start = answer.LastEvaluatedKey
