@@ -1,3 +1,4 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type Answer, Refusal } from './refusal.ts'
 import { isRecord } from './template.ts'
 
@@ -24,8 +25,9 @@ export function proxyAnswer(result: unknown): Answer {
   }
 }
 
-function malformed(): Refusal {
-  return new Refusal('DEFAULT_5XX', { status: 502, cause: new Error('The function gave a malformed proxy response.') })
+function malformed(cause?: unknown): Refusal {
+  const error = new Error('The function gave a malformed proxy response.', { cause })
+  return new Refusal('DEFAULT_5XX', { status: 502, cause: error })
 }
 
 function decodeBase64(text: string): Buffer {
@@ -40,11 +42,11 @@ function readHeaders(result: Record<string, unknown>): [string, string][] {
   const overridden = new Set(Object.keys(multiple).map((name) => name.toLowerCase()))
   const pairs: [string, string][] = []
   for (const [name, value] of Object.entries(single)) {
-    if (!overridden.has(name.toLowerCase())) pairs.push([sentName(name), headerText(value)])
+    if (!overridden.has(name.toLowerCase())) pairs.push(sentHeader(name, value))
   }
   for (const [name, values] of Object.entries(multiple)) {
     if (!Array.isArray(values)) throw malformed()
-    for (const value of values) pairs.push([sentName(name), headerText(value)])
+    for (const value of values) pairs.push(sentHeader(name, value))
   }
   if (!pairs.some(([name]) => name.toLowerCase() === 'content-type'))
     pairs.unshift(['Content-Type', 'application/json'])
@@ -57,11 +59,14 @@ function recordOrEmpty(value: unknown): Record<string, unknown> {
   return value
 }
 
-function sentName(name: string): string {
-  return remapped.has(name.toLowerCase()) ? `x-amzn-Remapped-${name}` : name
-}
-
-function headerText(value: unknown): string {
+function sentHeader(name: string, value: unknown): [string, string] {
   if (typeof value === 'object') throw malformed()
-  return String(value)
+  const text = String(value)
+  try {
+    validateHeaderName(name)
+    validateHeaderValue(name, text)
+  } catch (cause) {
+    throw malformed(cause)
+  }
+  return [remapped.has(name.toLowerCase()) ? `x-amzn-Remapped-${name}` : name, text]
 }

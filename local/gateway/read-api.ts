@@ -32,12 +32,7 @@ export function readApi(template: Template): ApiModel {
   const authorizers = readAuthorizers(template, functions)
   return {
     resources: readResources(template, functions, authorizers),
-    gatewayResponses: new Map(
-      resourcesOfType(template, 'AWS::ApiGateway::GatewayResponse').map(([, resource]) => [
-        stringProperty(resource, 'ResponseType'),
-        readGatewayResponse(resource),
-      ]),
-    ),
+    gatewayResponses: readGatewayResponses(template),
   }
 }
 
@@ -151,6 +146,19 @@ function readMock(integration: Record<string, unknown>): MockIntegrationModel {
     headers: readHeaderMappings(asRecord(response.ResponseParameters), 'method.response.header.'),
     ...readBody(response.ResponseTemplates),
   }
+}
+
+function readGatewayResponses(template: Template): Map<string, GatewayResponseModel> {
+  const responses = new Map(
+    resourcesOfType(template, 'AWS::ApiGateway::GatewayResponse').map(([, resource]) => [
+      stringProperty(resource, 'ResponseType'),
+      readGatewayResponse(resource),
+    ]),
+  )
+  for (const type of ['DEFAULT_4XX', 'DEFAULT_5XX']) {
+    if (!responses.has(type)) throw new Error(`The template must have a gateway response ${type}.`)
+  }
+  return responses
 }
 
 function readGatewayResponse(resource: TemplateResource): GatewayResponseModel {

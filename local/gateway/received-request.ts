@@ -19,7 +19,12 @@ export interface ReceivedRequest {
 }
 
 /** They are between the client and the gateway alone. */
-const hopByHop = new Set(['connection', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
+const hopByHop = ['connection', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']
+
+/** The gateway says these itself. */
+const ownHeaders = ['x-amzn-trace-id', 'x-forwarded-for', 'x-forwarded-port', 'x-forwarded-proto']
+
+const notPassedOn = new Set([...hopByHop, ...ownHeaders])
 
 export function receiveRequest(message: IncomingMessage, receivedAt: number): ReceivedRequest {
   const target = message.url ?? '/'
@@ -58,7 +63,7 @@ function readHeaders(rawHeaders: string[]): Record<string, string[]> {
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = rawHeaders.slice(index, index + 2)
     const key = name.toLowerCase()
-    if (hopByHop.has(key)) continue
+    if (notPassedOn.has(key)) continue
     const known = bySpelling.get(key)
     if (known) known.values.push(value)
     else bySpelling.set(key, { name, values: [value] })

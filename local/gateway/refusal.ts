@@ -43,7 +43,7 @@ export class Refusal extends Error {
 export function refusalAnswer(api: ApiModel, refusal: Refusal, requestId: string): Answer {
   const fallback = refusal.status < 500 ? 'DEFAULT_4XX' : 'DEFAULT_5XX'
   const response = api.gatewayResponses.get(refusal.type) ?? api.gatewayResponses.get(fallback)
-  if (!response) throw new Error(`The template has no gateway response ${refusal.type} or ${fallback}.`)
+  if (!response) throw new Error(`There is no gateway response ${refusal.type} or ${fallback}.`)
   return {
     status: response.status ?? refusal.status,
     headers: [

@@ -59,6 +59,7 @@ test('header names keep the spelling of the client, and the last of several valu
     'X-API-key: good',
     'x-SANDBOX-tenant-ID: one',
     'X-Sandbox-Tenant-Id: two',
+    'X-FORWARDED-for: 6.6.6.6',
     'Connection: close',
   ]
   const event = bodyOf(await exchange(url, `${head.join('\r\n')}\r\n\r\n`))
@@ -70,6 +71,7 @@ test('header names keep the spelling of the client, and the last of several valu
   })
   expect(event.headers['x-SANDBOX-tenant-ID']).toBe('two')
   expect(Object.keys(event.headers)).not.toContain('Connection')
+  expect(Object.keys(event.headers)).not.toContain('X-FORWARDED-for')
   expect(event.requestContext.domainName).toBe('example.test')
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { LambdaHandler } from '../../local/gateway/index.ts'
+import type { LambdaHandler, Template } from '../../local/gateway/index.ts'
 import { isRecord, resourcesOfType } from '../../local/gateway/template.ts'
 import {
   authorizer,
@@ -110,6 +110,8 @@ const brokenFunctions: [string, LambdaHandler][] = [
   ['gives an unknown field', async () => ({ statusCode: 200, cookies: [] })],
   ['gives a body that is no text', async () => ({ statusCode: 200, body: { a: 1 } })],
   ['gives no status', async () => ({ statusCode: 'ok' })],
+  ['gives a header with a line break', async () => ({ statusCode: 200, headers: { a: 'b\r\nc: d' } })],
+  ['gives a header without a name', async () => ({ statusCode: 200, multiValueHeaders: { '': ['b'] } })],
   ['gives a list for a header', async () => ({ statusCode: 200, headers: { a: ['b'] } })],
 ]
 
@@ -159,10 +161,13 @@ test.for(['GARBAGE\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', 'POST / HTTP/1.1\r\nHost:
   },
 )
 
-test.for([
-  ['without a gateway response', (t: ReturnType<typeof freshTemplate>) => removeType(t, 'AWS::ApiGateway::RestApi')],
-  ['with a template language', (t: ReturnType<typeof freshTemplate>) => variableInResponse(t)],
-] as const)('a template that the gateway cannot do is refused at the start: %s', async ([, change]) => {
+const unknownTemplates: [string, (template: Template) => void][] = [
+  ['without an API', (template) => removeType(template, 'AWS::ApiGateway::RestApi')],
+  ['without gateway responses', (template) => removeType(template, 'AWS::ApiGateway::GatewayResponse')],
+  ['with a variable in a response', variableInResponses],
+]
+
+test.for(unknownTemplates)('a template that the gateway cannot do is refused at the start: %s', async ([, change]) => {
   const template = freshTemplate()
   change(template)
   await expect(testGateway({}, { template })).rejects.toThrow(/gateway|REST API/)
@@ -172,11 +177,11 @@ test('a missing handler is named at the start', async () => {
   await expect(testGateway({ authorizer, keys: undefined as never })).rejects.toThrow('the function keys')
 })
 
-function removeType(template: ReturnType<typeof freshTemplate>, type: string): void {
+function removeType(template: Template, type: string): void {
   for (const [id] of resourcesOfType(template, type)) delete template.Resources[id]
 }
 
-function variableInResponse(template: ReturnType<typeof freshTemplate>): void {
+function variableInResponses(template: Template): void {
   for (const [, response] of resourcesOfType(template, 'AWS::ApiGateway::GatewayResponse')) {
     response.Properties = {
       ...response.Properties,

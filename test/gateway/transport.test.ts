@@ -1,6 +1,18 @@
 import http from 'node:http'
 import { expect, test } from 'vitest'
-import { bodyOf, echo, eventOf, exchange, GET_PATH, post, refusalOf, testGateway } from './harness.ts'
+import { startGateway } from '../../local/gateway/index.ts'
+import {
+  authorizer,
+  bodyOf,
+  echo,
+  eventOf,
+  exchange,
+  freshTemplate,
+  GET_PATH,
+  post,
+  refusalOf,
+  testGateway,
+} from './harness.ts'
 
 const MB = 1_048_576
 
@@ -165,4 +177,30 @@ test('a client that goes away in the middle of its body disturbs nobody', async 
   await gone
   expect((await post(url + GET_PATH)).status).toBe(200)
   expect(errors).toEqual([])
+})
+
+test('stopping waits for what is being answered, and takes nothing new', async () => {
+  let answer: () => void = () => undefined
+  const reached = Promise.withResolvers<void>()
+  const gateway = await startGateway({
+    template: freshTemplate(),
+    handlers: {
+      authorizer,
+      instances: echo,
+      keys: echo,
+      checkpoints: () => {
+        reached.resolve()
+        return new Promise((resolve) => {
+          answer = () => resolve({ statusCode: 200, body: 'done' })
+        })
+      },
+    },
+  })
+  const pending = post(gateway.url + GET_PATH)
+  await reached.promise
+  const stopped = gateway.stop()
+  await expect(fetch(gateway.url)).rejects.toThrow()
+  answer()
+  expect(await (await pending).text()).toBe('done')
+  await stopped
 })
