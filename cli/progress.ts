@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import { Presets, SingleBar } from 'cli-progress'
-import { formatBytes } from './format.ts'
+import { count, formatBytes } from './format.ts'
 
 /** One stage of work after the other, told on standard error: a bar on a terminal, plain lines elsewhere. */
 export interface Progress {
@@ -14,9 +14,9 @@ export interface Progress {
   stop(): void
 }
 
-/** A stage this small on a stream that is no terminal is not worth a line. */
 export function createProgress(stream: Writable, isTerminal: boolean): Progress {
   let bar: SingleBar | null = null
+  let stage: { label: string; amount: (total: number) => string } = { label: '', amount: String }
   const stop = () => {
     bar?.stop()
     bar = null
@@ -28,8 +28,9 @@ export function createProgress(stream: Writable, isTerminal: boolean): Progress 
     },
     start(label, total, unit) {
       stop()
+      stage = { label, amount: unit === 'bytes' ? formatBytes : (files) => count(files, 'file') }
       if (!isTerminal) {
-        if (total > 0) stream.write(`${label}: ${unit === 'bytes' ? formatBytes(total) : total}\n`)
+        if (total > 0) stream.write(`${label}: ${stage.amount(total)}\n`)
         return
       }
       const formatValue = (value: number, _options: unknown, type: string) =>
@@ -42,7 +43,8 @@ export function createProgress(stream: Writable, isTerminal: boolean): Progress 
       bar.start(total, 0)
     },
     add(more) {
-      bar?.setTotal(bar.getTotal() + more)
+      if (bar !== null) bar.setTotal(bar.getTotal() + more)
+      else if (more > 0) stream.write(`${stage.label}: ${stage.amount(more)}\n`)
     },
     advance(steps) {
       bar?.increment(steps)

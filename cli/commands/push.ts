@@ -73,7 +73,7 @@ async function push(session: Session, { root, threadId, lease, cache, options }:
     cache,
     signal,
     progress: {
-      start: (files) => progress.start('Hashing files', files, 'files'),
+      start: (files) => progress.start('Hashing', files, 'files'),
       advance: () => progress.advance(1),
     },
   })

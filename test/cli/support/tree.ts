@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -20,9 +21,10 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'sandkeep-cli-'))
 }
 
-/** Makes what is listed by path. */
-export function makeTree(root: string, nodes: Record<string, Node>): string {
+/** Makes what is listed by path, after taking away `without`. */
+export function makeTree(root: string, nodes: Record<string, Node>, without: string[] = []): string {
   mkdirSync(root, { recursive: true })
+  for (const path of without) rmSync(join(root, path), { recursive: true })
   for (const [path, node] of Object.entries(nodes)) {
     const full = join(root, path)
     mkdirSync(dirname(full), { recursive: true })
