@@ -1,6 +1,8 @@
+import { DeleteTableCommand } from '@aws-sdk/client-dynamodb'
 import { BatchGetCommand, type BatchGetCommandOutput, BatchWriteCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { expect } from 'vitest'
 import { contract, isInvalid, itemOfSize, useTable } from './engine.ts'
+import { createTable } from './engine-client.ts'
 
 const t = useTable()
 
@@ -28,6 +30,17 @@ contract('a batch of no or of 26 writes is refused', async () => {
   expect(await isInvalid(putAll(numbered(pk, 26)))).toBe(true)
   expect(found(await get(numbered(pk, 26)))).toEqual([])
   expect(await isInvalid(write([]))).toBe(true)
+})
+
+contract('25 writes is the limit over all tables of a batch', async () => {
+  const pk = t.partition()
+  const second = `${t.table}-second`
+  await createTable(t.client, second)
+  const puts = (of: string, count: number) => numbered(of, count).map((Item) => ({ PutRequest: { Item } }))
+  const over = new BatchWriteCommand({ RequestItems: { [t.table]: puts(pk, 13), [second]: puts(second, 13) } })
+  expect(await isInvalid(t.doc.send(over))).toBe(true)
+  await t.doc.send(new BatchWriteCommand({ RequestItems: { [t.table]: puts(pk, 13), [second]: puts(second, 12) } }))
+  await t.client.send(new DeleteTableCommand({ TableName: second }))
 })
 
 contract('a refused batch of writes changes nothing', async () => {

@@ -83,6 +83,34 @@ test('a second start on the folder finds tables, items, settings and tokens agai
   })
 })
 
+test('requests on a folder are kept apart as they are in memory', async () => {
+  await running({ dir }, async ({ client, doc }) => {
+    await createTable(client, TABLE)
+    await add(doc, 'first', 0)
+    const move = (from: number, token: string) =>
+      doc.send(
+        new TransactWriteCommand({
+          ClientRequestToken: token,
+          TransactItems: [
+            {
+              Update: {
+                TableName: TABLE,
+                Key: { pk: 'a', sk: 'a' },
+                UpdateExpression: 'SET n = :next',
+                ConditionExpression: 'n = :from',
+                ExpressionAttributeValues: { ':from': from, ':next': from + 1 },
+              },
+            },
+          ],
+        }),
+      )
+    for (let from = 0; from < 20; from++) {
+      const results = await Promise.allSettled([1, 2, 3, 4].map((writer) => move(from, `${from}-${writer}`)))
+      expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    }
+  })
+})
+
 test('a folder in use is refused, and so is a port in use', async () => {
   await running({ dir }, async () => {
     await expect(startDynamoDb({ dir })).rejects.toThrow()
