@@ -4,10 +4,10 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  ListObjectsV2Command,
   NoSuchKey,
   NotFound,
   PutObjectCommand,
-  paginateListObjectsV2,
   type S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
@@ -107,12 +107,15 @@ class S3BlobStore implements BlobStore, BlobExchange {
   async list(prefix: string): Promise<BlobInfo[]> {
     const root = blobObjectPrefix(this.#scope)
     const found: BlobInfo[] = []
-    const pages = paginateListObjectsV2({ client: this.#s3 }, { Bucket: this.#bucketName, Prefix: root + prefix })
-    for await (const { Contents = [] } of pages) {
-      for (const { Key = '', Size = 0, LastModified } of Contents) {
+    let token: string | undefined
+    do {
+      const input = { Bucket: this.#bucketName, Prefix: root + prefix, ContinuationToken: token }
+      const page = await retryTransient(() => this.#s3.send(new ListObjectsV2Command(input)))
+      for (const { Key = '', Size = 0, LastModified } of page.Contents ?? []) {
         found.push({ key: Key.slice(root.length), size: Size, uploadedAt: LastModified?.getTime() ?? 0 })
       }
-    }
+      token = page.NextContinuationToken
+    } while (token !== undefined)
     return found
   }
 

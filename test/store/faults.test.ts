@@ -80,7 +80,11 @@ describe('a transient error is waited out', () => {
 
   check('while API keys are listed', async () => {
     const keys = createKeyStore(engines)
-    const { record: created } = await keys.create({ name: 'n', role: 'viewer', bindings: [{ tenant: 't', project: '*' }] })
+    const { record: created } = await keys.create({
+      name: 'n',
+      role: 'viewer',
+      bindings: [{ tenant: 't', project: '*' }],
+    })
     using _faults = injectFaults(dynamodb, 'Query', [refuse(timeout)])
     expect(await keys.list()).toContainEqual(created)
   })
@@ -108,7 +112,12 @@ describe('a transient error is waited out', () => {
 })
 
 describe('of a cancelled transaction', () => {
-  for (const code of ['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded', 'RequestLimitExceeded']) {
+  for (const code of [
+    'TransactionConflict',
+    'ThrottlingError',
+    'ProvisionedThroughputExceeded',
+    'RequestLimitExceeded',
+  ]) {
     for (const spelled of [code, code.toUpperCase(), code.toLowerCase()]) {
       check(`the reason ${spelled} is retried, by every kind of write`, async () => {
         const { store, lease } = await started()
@@ -195,7 +204,13 @@ describe('an error that lasts', () => {
       for (const call of calls) {
         using stack = new DisposableStack()
         for (const command of commands) {
-          stack.use(injectFaults(dynamodb, command, Array.from({ length: 100 }, () => throttled)))
+          stack.use(
+            injectFaults(
+              dynamodb,
+              command,
+              Array.from({ length: 100 }, () => throttled),
+            ),
+          )
         }
         slept.delays = []
         expect(await outcome(call()), String(call)).toBe('unavailable')
@@ -219,7 +234,9 @@ describe('a partial answer', () => {
   check('of a batch is asked for again', async () => {
     const { store } = await started()
     const partial = (kept: number) => async (send: () => Promise<unknown>) => {
-      const { output } = (await send()) as { output: { Responses: Record<string, unknown[]>; UnprocessedKeys: unknown } }
+      const { output } = (await send()) as {
+        output: { Responses: Record<string, unknown[]>; UnprocessedKeys: unknown }
+      }
       const [table = ''] = Object.keys(output.Responses)
       output.Responses[table] = output.Responses[table]?.slice(0, kept) ?? []
       output.UnprocessedKeys = { [table]: { Keys: [{ pk: 'x', sk: 'y' }] } }
@@ -243,7 +260,11 @@ describe('a partial answer', () => {
       expect(ids(Array.isArray(answer) ? answer : answer.checkpoints)).toEqual(['a', 'b'])
       expect(faults.seen).toBeGreaterThan(3)
     }
-    using _faults = injectFaults(dynamodb, 'Query', Array.from({ length: 20 }, () => onePage(1)))
+    using _faults = injectFaults(
+      dynamodb,
+      'Query',
+      Array.from({ length: 20 }, () => onePage(1)),
+    )
     await expectReferences(store, [
       [fileKey(1), 2],
       [fileKey(2), 1],
