@@ -16,6 +16,7 @@ export interface KeyStoreConfig {
 
 const MAX_NAME_LENGTH = 128
 const MAX_BINDINGS = 100
+const idPattern = /^[0-9a-f]{16}$/
 const keyPattern = /^skp_([0-9a-f]{16})_[0-9a-f]{64}$/
 
 /** The API keys of the stack. A key is 256 random bits, so its SHA-256 needs no salt; only that is kept. */
@@ -42,6 +43,7 @@ export function createKeyStore({ dynamodb, tableName, now = Date.now }: KeyStore
     },
     async revoke(id) {
       if (typeof id !== 'string' || id === '') throw new InvalidInputError('id', 'id must be a non-empty string.')
+      if (!idPattern.test(id)) throw new NotFoundError('There is no such key.')
       const { done } = await retryTransient(() =>
         table.update(apiKeyKey(id), {
           expression: 'SET #revokedAt = if_not_exists(#revokedAt, :now)',
