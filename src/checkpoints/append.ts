@@ -26,6 +26,7 @@ export async function append(context: StoreContext, input: SandboxCheckpointAppe
     threadId,
     encoded,
     writer: { ...writer },
+    lease: writer,
     token: requestToken,
     idUsed: () => new SandboxCheckpointDuplicateIdError('The checkpoint id is used already.'),
     checkHead: ({ head }) => {

@@ -6,6 +6,7 @@ import { hashText } from '../text.ts'
 import type { EncodedCheckpoint } from './codec.ts'
 import type { StoreContext } from './context.ts'
 import {
+  type CheckpointName,
   checkpointAttributes,
   checkpointName,
   type IdRecord,
@@ -15,15 +16,15 @@ import {
   type ThreadState,
 } from './items.ts'
 import { getThread } from './read.ts'
-import { refusedByOwnWrite, threadUpdate } from './thread-write.ts'
+import { changed, refusedByOwnWrite, type ThreadChange, threadUpdate } from './thread-write.ts'
 import type { SandboxCheckpointWriter } from './types.ts'
-import { checkWriter } from './writer.ts'
+import { checkWriter, isCurrent } from './writer.ts'
 
 /**
  * A body of at most so many bytes, keys and compressed JSON together, is kept in the item: with it a commit costs at
- * most 16 write units. A larger one is cheaper in S3.
+ * most 16 write units, however long the names are. A larger one is cheaper in S3.
  */
-const INLINE_BODY_BYTES = 5_000
+const INLINE_BODY_BYTES = 4_000
 
 /** A checkpoint on its way to be the head of a thread, and what refuses it. */
 export interface CommitPlan {
@@ -31,6 +32,8 @@ export interface CommitPlan {
   threadId: string
   encoded: EncodedCheckpoint
   writer: SandboxCheckpointWriter
+  /** The object that the caller gave as the writer. */
+  lease: SandboxCheckpointWriter
   /** Names this write: a repeat of it finds that it has landed. Default: a fresh one. */
   token: string | undefined
   /** The refusal by the thread's head, if it is not the expected one. */
@@ -81,6 +84,8 @@ class Committing {
   }
 
   async #attempt(): Promise<void> {
+    const seen = this.#takeSeen()
+    if (seen) return this.#write(seen, this.#context.now())
     const state = await getThread(this.#context, this.#threadHash)
     if (state?.lastWrite === this.#token) return
     const now = this.#context.now()
@@ -93,8 +98,17 @@ class Committing {
       if (idItem && (await this.#landed(readId(idItem)))) return
       throw headRefusal
     }
-    await this.#putBody()
-    await this.#transact(state, now)
+    await this.#write(state, now)
+  }
+
+  /** What the lease last saw, unless it would refuse the write: only a fresh read may. */
+  #takeSeen(): ThreadState | undefined {
+    const { lease, writer, checkHead } = this.#plan
+    const { seen, now } = this.#context
+    const { threadHash, state } = seen.get(lease) ?? {}
+    seen.delete(lease)
+    if (!state || threadHash !== this.#threadHash) return undefined
+    return isCurrent(state, writer, now()) && !checkHead(state) ? state : undefined
   }
 
   /** Whether the id's checkpoint is the one of this write. @throws the plan's refusal when it is another's. */
@@ -114,13 +128,20 @@ class Committing {
     this.#bodyName = name
   }
 
-  async #transact(state: ThreadState, now: number): Promise<void> {
-    const actions = [...this.#actions(state, now), ...(this.#plan.guards?.actions ?? [])]
+  async #write(state: ThreadState, now: number): Promise<void> {
+    await this.#putBody()
+    const sequence = state.sequence + 1
+    const head = checkpointName(sequence, this.#idHash, this.#plan.id)
+    const change = { head, sequence, mark: state.mark, live: state.live + 1, token: this.#token }
+    const actions = [...this.#actions(state, change, now), ...(this.#plan.guards?.actions ?? [])]
     const result = await this.#context.table.transact(actions, randomUUID()).catch((error: unknown) => {
       if (!(error instanceof TransientError)) this.#uncertain = true
       throw error
     })
-    if (result.done) return
+    if (result.done) {
+      this.#context.seen.set(this.#plan.lease, { threadHash: this.#threadHash, state: changed(state, change) })
+      return
+    }
     const [thread, , id, ...guards] = result.refused
     if (thread && refusedByOwnWrite(thread.item, { token: this.#token, writer: this.#plan.writer, now })) return
     if (id?.item && (await this.#landed(readId(id.item)))) return
@@ -129,22 +150,13 @@ class Committing {
     throw new TransientError('The thread was written to at the same time.')
   }
 
-  #actions(state: ThreadState, now: number): TransactAction[] {
+  #actions(state: ThreadState, change: ThreadChange & { head: CheckpointName }, now: number): TransactAction[] {
     const { table, scope } = this.#context
-    const { id, encoded, writer } = this.#plan
-    const sequence = state.sequence + 1
-    const name = checkpointName(sequence, this.#idHash, id)
-    const checkpoint = checkpointAttributes(name, state.head, encoded, this.#bodyName)
+    const { encoded, writer } = this.#plan
+    const { head, sequence } = change
+    const checkpoint = checkpointAttributes(head, state.head, encoded, this.#bodyName)
     return [
-      table.transactUpdate(
-        threadKey(scope, this.#threadHash),
-        threadUpdate(
-          state,
-          { head: name, sequence, mark: state.mark, live: state.live + 1, token: this.#token },
-          writer,
-          now,
-        ),
-      ),
+      table.transactUpdate(threadKey(scope, this.#threadHash), threadUpdate(state, change, writer, now)),
       table.transactPut({ ...checkpointKey(scope, this.#threadHash, sequence), ...checkpoint }, NEW_ITEM),
       table.transactPut(
         { ...idKey(scope, this.#idHash), ...idAttributes(this.#threadHash, sequence, this.#token) },

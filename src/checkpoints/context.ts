@@ -1,6 +1,8 @@
 import type { Table } from '../table/table.ts'
 import type { Scope } from '../tenancy/scope.ts'
 import type { Bodies } from './bodies.ts'
+import type { ThreadState } from './items.ts'
+import type { SandboxCheckpointWriter } from './types.ts'
 
 /** What the parts of one store share. */
 export interface StoreContext {
@@ -11,4 +13,9 @@ export interface StoreContext {
   readonly now: () => number
   readonly leaseDurationMs: number
   readonly renewAfterMs: number
+  /**
+   * What the holder of a lease, by the very object, last saw of its thread. It saves the read before an append, whose
+   * conditions find out when it is old.
+   */
+  readonly seen: WeakMap<SandboxCheckpointWriter, { threadHash: string; state: ThreadState }>
 }

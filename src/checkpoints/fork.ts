@@ -26,7 +26,8 @@ export async function forkFromCheckpoint(
   const { record, source } = await readSource(context, sourceCheckpointId)
   if (source.threadId !== sourceThreadId) throw threadMismatch('The source checkpoint is of another thread.')
   checkWriterOf(destinationThreadId, writer)
-  checkWriter(await getThread(context, hashText(destinationThreadId)), writer, context.now())
+  const destination = await retryTransient(() => getThread(context, hashText(destinationThreadId)))
+  checkWriter(destination, writer, context.now())
   const checkpoint: SandboxCheckpoint = {
     id: destinationCheckpointId,
     threadId: destinationThreadId,
@@ -42,6 +43,7 @@ export async function forkFromCheckpoint(
     threadId: destinationThreadId,
     encoded: encodeCheckpoint(checkpoint),
     writer,
+    lease: input.writer,
     token: input.requestToken,
     idUsed: destinationNotEmpty,
     checkHead: ({ head }) => (head ? destinationNotEmpty() : undefined),

@@ -6,8 +6,8 @@ import type { EncodedCheckpoint } from './codec.ts'
  * body, and beside it where it is short, so that the common reads need no body.
  */
 
-/** Where a checkpoint's id is short enough, its text is kept in the item: at most this many UTF-16 code units. */
-const SHORT_ID_LENGTH = 256
+/** Where a checkpoint's id is short enough, its text is kept in the item: at most this many bytes of UTF-8. */
+const SHORT_ID_BYTES = 256
 
 /** Names a checkpoint of a thread. */
 export interface CheckpointName {
@@ -62,7 +62,7 @@ export interface IdRecord {
 type Attributes = Record<string, unknown>
 
 export function checkpointName(sequence: number, idHash: string, id: string): CheckpointName {
-  return id.length <= SHORT_ID_LENGTH ? { sequence, idHash, id } : { sequence, idHash }
+  return Buffer.byteLength(id) <= SHORT_ID_BYTES ? { sequence, idHash, id } : { sequence, idHash }
 }
 
 /** A name as attributes whose names begin with `prefix`. */

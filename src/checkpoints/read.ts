@@ -148,18 +148,23 @@ export async function listPage(
   return retryTransient(async () => {
     const chain = await readThreadMeta(context, threadHash)
     const version = chain?.state.version ?? 0
-    const start = after == null ? 0 : readPageToken(after, version)
+    const start = after == null ? 0 : readPageToken(after, threadHash, version)
     const rest = (chain?.checkpoints ?? []).filter((record) => record.sequence > start)
     const page = takeBytes(rest, maxBytes)
     const checkpoints = await pMap(page, (record) => loadFromMeta(context, record), { concurrency: BODY_CONCURRENCY })
     const last = page.at(-1)
-    return { checkpoints, next: last && page.length < rest.length ? `${version}.${last.sequence}` : null }
+    return { checkpoints, next: last && page.length < rest.length ? pageToken(threadHash, version, last) : null }
   })
 }
 
-function readPageToken(token: string, version: number): number {
-  const [, tokenVersion, sequence] = /^(\d{1,16})\.(\d{1,16})$/.exec(token) ?? []
-  if (Number(tokenVersion) !== version) throw new PageExpiredError()
+/** Names the thread, so that one of another thread is not taken for a place in this one. */
+function pageToken(threadHash: string, version: number, { sequence }: CheckpointRecord): string {
+  return `${threadHash}.${version}.${sequence}`
+}
+
+function readPageToken(token: string, threadHash: string, version: number): number {
+  const [, tokenThread, tokenVersion, sequence] = /^([0-9a-f]{64})\.(\d{1,16})\.(\d{1,16})$/.exec(token) ?? []
+  if (tokenThread !== threadHash || Number(tokenVersion) !== version) throw new PageExpiredError()
   return Number(sequence)
 }
 

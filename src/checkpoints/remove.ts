@@ -30,6 +30,7 @@ export async function deleteHead(context: StoreContext, input: SandboxCheckpoint
   const token = input.requestToken ?? randomUUID()
   const threadHash = hashText(threadId)
   const idHash = hashText(checkpointId)
+  context.seen.delete(input.writer)
   const { table, scope } = context
   const removed = await retryTransient(async () => {
     const state = await getThread(context, threadHash)
@@ -85,6 +86,7 @@ export async function deleteCheckpoints(
   checkWriterOf(threadId, writer)
   const token = randomUUID()
   const threadHash = hashText(threadId)
+  context.seen.delete(input.writer)
   const { table, scope } = context
   let dead: CheckpointRecord[] = []
   let deleted: string[] = []

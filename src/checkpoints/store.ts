@@ -50,6 +50,7 @@ export function createCheckpointStore(config: CheckpointStoreConfig): Checkpoint
     now: config.now ?? Date.now,
     leaseDurationMs,
     renewAfterMs,
+    seen: new WeakMap(),
   }
   return {
     get: async (id) => getCheckpoint(context, id),

@@ -49,6 +49,12 @@ export function threadUpdate(
   }
 }
 
+/** The thread after a change. */
+export function changed(state: ThreadState, { head, token, ...numbers }: ThreadChange): ThreadState {
+  const { head: _head, ...kept } = state
+  return { ...kept, ...numbers, ...(head && { head }), version: state.version + 1, lastWrite: token }
+}
+
 /**
  * Reads the refusal of a thread update off the item that refused it: true when the item shows this very write, which
  * landed before though its answer was lost; false when something else was written, so that the work must begin anew.

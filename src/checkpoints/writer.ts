@@ -21,12 +21,16 @@ export function leaseValues(writer: SandboxCheckpointWriter, now: number) {
 
 /** @throws SandboxCheckpointWriterLostError unless the writer's lease is the thread's and current. */
 export function checkWriter(state: ThreadState | undefined, writer: SandboxCheckpointWriter, now: number): void {
-  const current =
-    state?.owner !== undefined &&
+  if (!state || !isCurrent(state, writer, now)) throw lost()
+}
+
+export function isCurrent(state: ThreadState, writer: SandboxCheckpointWriter, now: number): boolean {
+  return (
+    state.owner !== undefined &&
     state.owner === writer.ownerToken &&
     state.fence === writer.fence &&
     (state.expiresAt ?? 0) > now
-  if (!current) throw lost()
+  )
 }
 
 /** @throws SandboxCheckpointWriterLostError when the writer is of another thread than the write. */
@@ -52,7 +56,7 @@ export async function acquireWriter(
   })
   let expiresAt = state.expiresAt ?? 0
   const writer = { threadId, ownerToken, fence: state.fence }
-  return {
+  const lease: SandboxCheckpointWriterLease = {
     ...writer,
     headId,
     renewAfterMs: context.renewAfterMs,
@@ -65,6 +69,8 @@ export async function acquireWriter(
     },
     release: () => releaseWriter(context, writer),
   }
+  context.seen.set(lease, { threadHash, state })
+  return lease
 }
 
 async function takeLease(context: StoreContext, threadHash: string, ownerToken: string): Promise<ThreadState> {
