@@ -30,15 +30,15 @@ export interface S3Server {
   /** `http://127.0.0.1:PORT`; addresses are path-style. */
   endpoint: string
   port: number
-  /** Ends all connections and frees the folder. What was answered as written stays. */
+  /** Ends all connections, waits for the work in hand and frees the folder. What was answered as written stays. */
   stop(): Promise<void>
 }
 
 /**
  * Starts a server on 127.0.0.1 that speaks the S3 REST API: objects with conditional writes and checksums, lists, multipart
  * uploads, presigned requests and forms, versions, tags, CORS. Every request must be signed (SigV4). Lifecycle rules are
- * stored and returned, but nothing expires by them. After a kill, at any instant, each object in the folder is the
- * old one or the new one, whole; a power cut may lose the last writes.
+ * stored and returned, but nothing expires by them. After a kill of the process, at any instant, each object in the
+ * folder is the old one or the new one, whole; files are not synced to the disk, so this does not cover a power cut.
  * @throws Error when the port is taken, or another process serves the folder
  */
 export async function startS3(options: S3Options): Promise<S3Server> {
@@ -58,7 +58,7 @@ export async function startS3(options: S3Options): Promise<S3Server> {
     for (const name of buckets) {
       if (!catalog.has(name)) await catalog.saveBucket({ name, created: now(), documents: {} })
     }
-    const server = createS3Server({ catalog, signer: new Signer(credentials, region), region, now })
+    const { server, close } = createS3Server({ catalog, signer: new Signer(credentials, region), region, now })
     server.listen(port, '127.0.0.1')
     await once(server, 'listening')
     const address = server.address()
@@ -67,10 +67,7 @@ export async function startS3(options: S3Options): Promise<S3Server> {
       endpoint: `http://127.0.0.1:${address.port}`,
       port: address.port,
       stop: async () => {
-        const closed = once(server, 'close')
-        server.close()
-        server.closeAllConnections()
-        await closed
+        await close()
         unlock()
       },
     }

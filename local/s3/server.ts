@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { authorize } from './auth.ts'
@@ -25,20 +26,38 @@ interface Service {
   now: () => number
 }
 
-/** The HTTP server, not yet listening. */
-export function createS3Server(service: Service): Server {
+export interface HttpService {
+  /** Not yet listening. */
+  server: Server
+  /** Ends all connections; returns when no request is worked on any more. */
+  close(): Promise<void>
+}
+
+export function createS3Server(service: Service): HttpService {
+  const working = new Set<Promise<void>>()
+  const work = (incoming: IncomingMessage, outgoing: ServerResponse, onBodyRead: () => void) => {
+    const done = handle(service, incoming, outgoing, onBodyRead).finally(() => working.delete(done))
+    working.add(done)
+  }
   const server = createServer({ keepAliveTimeout: keepAliveMs }, (incoming, outgoing) => {
-    void handle(service, incoming, outgoing, () => undefined)
+    work(incoming, outgoing, () => undefined)
   })
   // A client that waits before it sends a body learns of a refusal first.
   server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     let told = false
-    void handle(service, incoming, outgoing, () => {
+    work(incoming, outgoing, () => {
       if (!told) outgoing.writeContinue()
       told = true
     })
   })
-  return server
+  const close = async () => {
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await closed
+    await Promise.all(working)
+  }
+  return { server, close }
 }
 
 async function handle(

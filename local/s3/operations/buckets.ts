@@ -63,10 +63,9 @@ export function getVersioning({ request, catalog }: Context): Reply {
 
 export async function putVersioning(context: Context): Promise<Reply> {
   const { request, catalog } = context
-  const { record } = catalog.bucket(request.bucket)
+  catalog.bucket(request.bucket)
   const status = text(parseXml(await payloadOf(context).document(), 'VersioningConfiguration'), 'Status')
   if (status !== 'Enabled' && status !== 'Suspended') throw new S3Error('MalformedXML')
-  record.versioning = status
-  await catalog.saveBucket(record)
+  await catalog.saveBucket({ ...catalog.bucket(request.bucket).record, versioning: status })
   return { status: 200 }
 }

@@ -65,20 +65,21 @@ function getDocument({ request, catalog }: Context, name: string, kind: Document
 
 async function putDocument(context: Context, name: string, kind: DocumentKind): Promise<Reply> {
   const { request, catalog } = context
-  const { record } = catalog.bucket(request.bucket)
+  catalog.bucket(request.bucket)
   const payload = payloadOf(context)
   if (!payload.algorithm && request.headers['content-md5'] === undefined) {
     throw new S3Error('InvalidRequest', 'Missing required header for this request: Content-MD5')
   }
-  record.documents[name] = buildXml(kind.root, kind.read(await payload.document()))
-  await catalog.saveBucket(record)
+  const document = buildXml(kind.root, kind.read(await payload.document()))
+  const { record } = catalog.bucket(request.bucket)
+  await catalog.saveBucket({ ...record, documents: { ...record.documents, [name]: document } })
   return { status: 200 }
 }
 
 async function deleteDocument({ request, catalog }: Context, name: string): Promise<Reply> {
   const { record } = catalog.bucket(request.bucket)
-  delete record.documents[name]
-  await catalog.saveBucket(record)
+  const { [name]: _, ...documents } = record.documents
+  await catalog.saveBucket({ ...record, documents })
   return { status: 204 }
 }
 

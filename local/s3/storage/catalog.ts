@@ -13,7 +13,7 @@ import type {
 } from './types.ts'
 
 export class Bucket {
-  readonly record: BucketRecord
+  record: BucketRecord
   readonly objects = new KeyIndex()
   readonly uploads = new Map<string, { upload: MultipartUpload; parts: Map<number, UploadPart> }>()
   /** Writes that have begun to be recorded: the bucket is not empty, though nothing shows yet. */
@@ -86,9 +86,12 @@ export class Catalog {
     return [...this.buckets.values()].map((bucket) => bucket.record)
   }
 
+  /** Creates a bucket, or changes what it says of itself. */
   async saveBucket(record: BucketRecord): Promise<void> {
     await this.records.save('bucket', record.name, record)
-    if (!this.buckets.has(record.name)) this.buckets.set(record.name, new Bucket(record))
+    const bucket = this.buckets.get(record.name)
+    if (bucket) bucket.record = record
+    else this.buckets.set(record.name, new Bucket(record))
   }
 
   /** @throws S3Error BucketNotEmpty */

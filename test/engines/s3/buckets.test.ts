@@ -19,7 +19,8 @@ import {
   PutObjectCommand,
   PutPublicAccessBlockCommand,
 } from '@aws-sdk/client-s3'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
+import { startS3 } from '../../../local/s3/index.ts'
 import { check, describeS3, sendSigned, sendTo } from './engine.ts'
 
 describeS3('buckets', (engine) => {
@@ -197,11 +198,22 @@ describeS3('buckets', (engine) => {
     expect(allowed.headers['access-control-allow-origin']).toBe('https://app.example.com')
     expect((await get('https://example.org')).headers['access-control-allow-origin']).toBeUndefined()
   })
+})
 
-  check('what a bucket can not do here is said so', async () => {
+test('what the embedded server has not is said so, not ignored', async () => {
+  const credentials = { accessKeyId: 'key', secretAccessKey: 'secret' }
+  const { endpoint, stop } = await startS3({ credentials, buckets: ['limited'] })
+  try {
+    const engine = { endpoint, credentials, region: 'us-east-1' }
     for (const query of [{ policy: '' }, { replication: '' }, { website: '' }]) {
-      const answer = await sendSigned(engine(), { method: 'GET', path: `/${engine().bucket}`, query })
+      const answer = await sendSigned(engine, { method: 'GET', path: '/limited', query })
       expect(answer).toMatchObject({ status: 501, code: 'NotImplemented' })
     }
-  })
+    for (const header of ['x-amz-object-lock-mode', 'x-amz-server-side-encryption-customer-key']) {
+      const answer = await sendSigned(engine, { method: 'PUT', path: '/limited/k', headers: { [header]: 'x' } })
+      expect(answer).toMatchObject({ status: 501, code: 'NotImplemented' })
+    }
+  } finally {
+    await stop()
+  }
 })

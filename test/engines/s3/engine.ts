@@ -13,11 +13,15 @@ import { motoCannot } from './moto-cannot.ts'
 
 const externalEndpoint = process.env.SANDKEEP_S3_ENDPOINT
 
-/** An S3 that the tests talk to: the embedded one, or the one that the environment names. */
-export interface Engine {
+/** Where requests go, and who signs them. */
+export interface Target {
   endpoint: string
   credentials: { accessKeyId: string; secretAccessKey: string }
   region: string
+}
+
+/** An S3 that the tests talk to: the embedded one, or the one that the environment names. */
+export interface Engine extends Target {
   /** A bucket of this suite's own. */
   bucket: string
   /** Sends no checksum unasked, and tries once. */
@@ -58,7 +62,7 @@ async function openEngine(storage: string): Promise<{ engine: Engine; close(): P
 
 /** A test of the suite; not made for an engine that is known not to do this. */
 export function check(name: string, body: () => Promise<void>): void {
-  if (process.env.SANDKEEP_ENGINE === 'moto' && Object.hasOwn(motoCannot, name)) return
+  if (process.env.SANDKEEP_ENGINE === 'moto' && motoCannot.has(name)) return
   test(name, body)
 }
 
@@ -101,7 +105,7 @@ export function encodePath(path: string): string {
 
 /** The headers of a request, signed. The hash of the payload is `x-amz-content-sha256` where given. */
 export async function signHeaders(
-  engine: Engine,
+  engine: Target,
   request: RawRequest,
   options: { date?: Date; accessKeyId?: string; region?: string } = {},
 ): Promise<Record<string, string>> {
@@ -134,7 +138,7 @@ export async function signHeaders(
 }
 
 /** Sends a request as it is; the length of the body is stated unless the headers say otherwise. */
-export function send(engine: Engine, request: RawRequest): Promise<RawAnswer> {
+export function send(engine: Target, request: RawRequest): Promise<RawAnswer> {
   const query = new URLSearchParams(request.query).toString().replaceAll('+', '%20')
   const body = request.body ?? ''
   const headers: Record<string, string> = { ...request.headers }
@@ -149,7 +153,7 @@ export function send(engine: Engine, request: RawRequest): Promise<RawAnswer> {
 
 /** Signs and sends a request. */
 export async function sendSigned(
-  engine: Engine,
+  engine: Target,
   request: RawRequest,
   options: Parameters<typeof signHeaders>[2] = {},
 ): Promise<RawAnswer> {

@@ -41,7 +41,6 @@ describeS3('forms', (engine) => {
   check('a form uploads a file under its own name', async () => {
     const answer = await post({}, 'hello')
     expect(answer.status).toBe(204)
-    expect(answer.headers.get('etag')).toBe('"5d41402abc4b2a76b9719d911017c592"')
     expect(await read('form/up load.txt')).toBe('hello')
   })
 
@@ -128,7 +127,9 @@ describeS3('forms', (engine) => {
 
   check('the answer has the status that the form asks for', async () => {
     const status = (value: string) => post({ Key: 'form/status', Fields: { success_action_status: value } }, 'hi')
-    expect((await status('200')).status).toBe(200)
+    const ok = await status('200')
+    expect(ok.status).toBe(200)
+    expect(ok.headers.get('etag')).toBe('"49f68a5c8493ec2c0bf489821c21fc3b"')
     const created = await status('201')
     expect(created.status).toBe(201)
     expect(created.text).toContain('<Key>form/status</Key>')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { startS3 } from '../../../local/s3/index.ts'
-import { check, describeS3, type Engine, type RawRequest, send, sendSigned, signHeaders } from './engine.ts'
+import { check, describeS3, type RawRequest, send, sendSigned, signHeaders } from './engine.ts'
 
 describeS3('signatures', (engine) => {
   const putRequest = (key: string, headers: Record<string, string> = {}, body = 'body'): RawRequest => ({
@@ -124,7 +124,7 @@ test('the clock is the given one, and its Date tells the client', async () => {
   const credentials = { accessKeyId: 'key', secretAccessKey: 'secret' }
   const server = await startS3({ credentials, now: () => now, buckets: ['clock'] })
   try {
-    const engine = { endpoint: server.endpoint, credentials, region: 'us-east-1' } as Engine
+    const engine = { endpoint: server.endpoint, credentials, region: 'us-east-1' }
     const request = { method: 'PUT', path: '/clock/k', body: 'x' }
     const refused = await sendSigned(engine, request)
     expect(refused).toMatchObject({ status: 403, code: 'RequestTimeTooSkewed' })
