@@ -2,7 +2,7 @@ import path from 'node:path'
 import { type Duration, RemovalPolicy } from 'aws-cdk-lib'
 import { type PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { Architecture, type CfnFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
-import { NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs'
+import { LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
 import { ENVIRONMENT } from '../src/environment.ts'
@@ -62,6 +62,7 @@ export class ServiceFunction extends NodejsFunction {
         minify: true,
         keepNames: true,
         bundleAwsSDK: true,
+        logLevel: LogLevel.WARNING,
       },
     })
     const resource = this.node.defaultChild as CfnFunction

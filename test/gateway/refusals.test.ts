@@ -85,6 +85,14 @@ test('a policy that denies, or is for other methods, is forbidden', async () => 
   expect(await refusalOf(await fetch(other + GET_PATH, withKey('good')))).toMatchObject({ status: 403 })
 })
 
+test('what one statement denies, no other allows', async () => {
+  const statement = (Effect: string, Resource: string) => ({ Action: 'execute-api:*', Effect, Resource })
+  const Statement = [statement('Allow', '*'), statement('Deny', `*/POST${GET_PATH}`)]
+  const url = await testGateway({ authorizer: async () => ({ principalId: 'p', policyDocument: { Statement } }) })
+  expect(await refusalOf(await fetch(url + GET_PATH, withKey('good')))).toMatchObject({ status: 403 })
+  expect((await fetch(url + KEYS_PATH, withKey('good'))).status).toBe(200)
+})
+
 const brokenAuthorizers: [string, LambdaHandler][] = [
   ['it throws', () => Promise.reject(new Error('unauthorized'))],
   ['it gives nothing', async () => undefined],
