@@ -4,10 +4,10 @@ import dynaliteDb from 'dynalite/db/index.js'
 import validations from 'dynalite/validations/index.js'
 import { type Condition, fulfils } from './conditions.ts'
 import { DynamoDbError, isAnswer, validationError } from './errors.ts'
-import { checkExpressionSizes, checkKeyBytes } from './limits.ts'
+import { checkExpressionSizes, checkKeyBytes, checkSubstitutionSize } from './limits.ts'
 import { itemSize } from './size.ts'
 import type { StoreView } from './store.ts'
-import type { JsonObject } from './types.ts'
+import type { JsonObject, WireItem } from './types.ts'
 
 // dynalite measures strings in UTF-16 units where DynamoDB counts UTF-8 bytes, and compares some values by reference.
 // Its actions look these functions up on the module.
@@ -71,6 +71,7 @@ export function validate(name: OperationName, request: JsonObject, store: Store)
   try {
     const checked = validations.checkTypes(request, types)
     validations.checkValidations(checked, types, custom, store)
+    checkSubstitutionSize((checked.ExpressionAttributeValues ?? {}) as WireItem)
     return checked
   } catch (error) {
     if (isAnswer(error)) throw error

@@ -1,8 +1,10 @@
 import validations from 'dynalite/validations/index.js'
 import { validationError } from './errors.ts'
+import { itemSize } from './size.ts'
 import type { JsonObject, TableDefinition, WireItem, WireValue } from './types.ts'
 
 const MAX_EXPRESSION_BYTES = 4096
+const MAX_SUBSTITUTION_BYTES = 2 * 1024 * 1024
 const MAX_NESTING = 32
 const MAX_PARTITION_KEY_BYTES = 2048
 const MAX_SORT_KEY_BYTES = 1024
@@ -22,6 +24,13 @@ export function checkExpressionSizes(request: JsonObject): void {
     if (typeof expression === 'string' && Buffer.byteLength(expression) > MAX_EXPRESSION_BYTES) {
       throw validationError(`Invalid ${name}: Expression size has exceeded the maximum allowed size;`)
     }
+  }
+}
+
+/** Throws ValidationException for expression values of over 2 MB together. */
+export function checkSubstitutionSize(values: WireItem): void {
+  if (itemSize(values) > MAX_SUBSTITUTION_BYTES) {
+    throw validationError('ExpressionAttributeValues have exceeded the maximum allowed size of 2 MB')
   }
 }
 

@@ -169,6 +169,9 @@ describe('requests that no client library sends', () => {
       400,
       'SerializationException',
     ])
+    const update = { TableName: 'kill', Key: {}, UpdateExpression: 'ADD s :s' }
+    const values = { ExpressionAttributeValues: { ':s': { SS: [null] } } }
+    expect(await send('UpdateItem', JSON.stringify({ ...update, ...values }))).toEqual([400, 'SerializationException'])
     for (const items of ['null', '[null]', '[{}]', '[{"Put":null}]', '[{"Put":[]}]', '[{"Nothing":{}}]']) {
       expect(await send('TransactWriteItems', `{"TransactItems":${items}}`)).toEqual([400, 'ValidationException'])
     }

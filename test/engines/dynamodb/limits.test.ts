@@ -239,6 +239,27 @@ describe('expressions', () => {
   })
 })
 
+describe('expression values', () => {
+  contract('have at most 2 MB together', async () => {
+    const check = (bytes: number) => ({
+      ConditionExpression: 'a <> :a',
+      ExpressionAttributeValues: { ':a': 'x'.repeat(bytes - ':a'.length) },
+    })
+    const put = (bytes: number) =>
+      t.doc.send(new PutCommand({ TableName: t.table, Item: { pk: t.partition(), sk: 'a' }, ...check(bytes) }))
+    await put(2_097_152)
+    expect(await isInvalid(put(2_097_153))).toBe(true)
+  })
+
+  contract('under 2 MB may be larger than an item', async () => {
+    const input = {
+      ConditionExpression: 'a <> :a',
+      ExpressionAttributeValues: { ':a': 'x'.repeat(1_000_000) },
+    }
+    await t.doc.send(new PutCommand({ TableName: t.table, Item: { pk: t.partition(), sk: 'a' }, ...input }))
+  })
+})
+
 describe('values', () => {
   const N = (number: string) => {
     const Item = { pk: { S: t.partition() }, sk: { S: 'a' }, n: { N: number } }
