@@ -95,7 +95,7 @@ async function push(session: Session, { root, threadId, lease, cache, options }:
     signal,
     progress: { add: (bytes) => progress.add(bytes), advance: (bytes) => progress.advance(bytes) },
   }).finally(() => transport.close())
-  const files = checkpointEntries(scan.entries, hashed)
+  const files = checkpointEntries(scan.entries, hashed, parent?.files ?? [])
   const differences = compareEntries(parent?.files ?? [], files)
   const changes = differences.added.length + differences.removed.length + differences.changed.length
   const isNew = parent === null || changes > 0 || options.label !== undefined

@@ -64,12 +64,15 @@ async function openStill(path: string, label: string): Promise<FileHandle> {
 
 async function hashHandle(handle: FileHandle, size: number, signal: AbortSignal | undefined): Promise<string> {
   const hash = createHash('sha256')
-  const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size + 1))
-  for (let position = 0; ; ) {
+  const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size))
+  let position = 0
+  // Beyond its size there is nothing to read, or the file grows and this reading is in vain.
+  while (position < size) {
     signal?.throwIfAborted()
     const { bytesRead } = await handle.read(chunk, 0, chunk.length, position)
-    if (bytesRead === 0) return hash.digest('hex')
+    if (bytesRead === 0) break
     hash.update(chunk.subarray(0, bytesRead))
     position += bytesRead
   }
+  return hash.digest('hex')
 }

@@ -16,23 +16,30 @@ export function sha256OfKey(blobKey: string): string {
 
 /**
  * The entries of a checkpoint for what a scan found. Of the folders only the empty ones are named: the others follow
- * from what they hold. Files without a hash (gone since the scan) are left out.
+ * from what they hold. Files without a hash (gone since the scan) are left out. An entry that is as in `parent` is that
+ * very object: a large workspace that hardly changed is not twice in memory.
  */
 export function checkpointEntries(
   scanned: ReadonlyArray<ScannedEntry>,
   hashed: ReadonlyMap<string, HashedFile>,
+  parent: ReadonlyArray<SandboxSnapshotEntry>,
 ): SandboxSnapshotEntry[] {
+  const earlier = new Map(parent.map((entry) => [entry.path, entry]))
+  const reuse = (entry: SandboxSnapshotEntry) => {
+    const old = earlier.get(entry.path)
+    return old !== undefined && changedAspects(old, entry).length === 0 ? old : entry
+  }
   const entries: SandboxSnapshotEntry[] = []
   for (const entry of scanned) {
     if (entry.kind === 'symlink') {
-      entries.push({ path: entry.path, kind: 'symlink', target: entry.target })
+      entries.push(reuse({ path: entry.path, kind: 'symlink', target: entry.target }))
     } else if (entry.kind === 'dir') {
-      if (entry.empty) entries.push({ path: entry.path, kind: 'dir' })
+      if (entry.empty) entries.push(reuse({ path: entry.path, kind: 'dir' }))
     } else {
       const file = hashed.get(entry.path)
       if (file === undefined) continue
       const { size, mode } = file.stamp
-      entries.push({ path: entry.path, kind: 'file', blobKey: fileBlobKey(file.sha256), size, mode })
+      entries.push(reuse({ path: entry.path, kind: 'file', blobKey: fileBlobKey(file.sha256), size, mode }))
     }
   }
   return entries

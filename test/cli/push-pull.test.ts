@@ -515,6 +515,27 @@ describe('pull', () => {
     expect(await pull()).toMatchObject({ code: 1, stderr: expect.stringContaining('Another pull') })
   })
 
+  test('leaves the target as it was when it is interrupted', async () => {
+    give([
+      { path: 'a', ...put('new') },
+      { path: 'b', ...put('other') },
+    ])
+    makeTree(target, { a: 'old' })
+    const before = readTree(target)
+    const interrupt = new AbortController()
+    fake.intercept = (request) => {
+      if (request.url?.endsWith(blobKey('other'))) interrupt.abort(new InterruptedError())
+      return request.url?.endsWith(blobKey('other')) ?? false
+    }
+    expect((await sandkeep(['pull', target, '--thread', 'main'], interrupt.signal)).code).toBe(130)
+    expect(readTree(target)).toEqual(before)
+    rmSync(target, { recursive: true })
+    expect((await sandkeep(['pull', target, '--thread', 'main'], interrupt.signal)).code).toBe(130)
+    expect(() => lstatSync(target)).toThrow('ENOENT')
+    fake.intercept = () => false
+    expect(await pull()).toMatchObject({ code: 0 })
+  })
+
   test('says what to do when the target is no folder', async () => {
     give([{ path: 'a', ...put('a') }])
     writeFileSync(target, 'a file')
