@@ -22,6 +22,7 @@ const transientNames: ReadonlySet<string> = new Set([
   'SlowDown',
   'InternalError',
   'TimeoutError',
+  'RequestTimeout',
   'NetworkingError',
 ])
 
