@@ -41,7 +41,7 @@ describe('blobs', () => {
       expect(info?.uploadedAt).toBeLessThanOrEqual(Date.now())
     }
     const stream = (await blobs.get(key))?.stream()
-    expect(Buffer.concat(await Array.fromAsync(stream ?? []))).toEqual(Buffer.from(bytes))
+    expect(new Uint8Array(await new Response(stream).arrayBuffer())).toEqual(bytes)
   })
 
   check('of 0 bytes are blobs', async () => {
