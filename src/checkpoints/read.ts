@@ -1,18 +1,22 @@
 import pMap from 'p-map'
 import { PageExpiredError } from '../errors.ts'
-import { checkpointKey, idKey, SHARDS, shardPartition, threadHashOf, threadKey } from '../table/keys.ts'
+import { checkpointKey, idKey, threadKey } from '../table/keys.ts'
 import type { Item } from '../table/table.ts'
 import { retryTransient, TransientError } from '../table/transient.ts'
 import { compareUtf8, hashText } from '../text.ts'
-import { byThread, type Chain, readChain } from './chain.ts'
-import { decodeCheckpoint, unpackKeys } from './codec.ts'
+import { type Chain, readChain } from './chain.ts'
+import { decodeCheckpoint } from './codec.ts'
 import type { StoreContext } from './context.ts'
 import { type CheckpointRecord, readCheckpoint, readId, readThread, type ThreadState } from './items.ts'
-import type { SandboxBlobReference, SandboxCheckpoint } from './types.ts'
+import type { SandboxCheckpoint } from './types.ts'
 import { checkId } from './validate.ts'
 
 /** How many bodies are read from S3 at a time. */
-const BODY_CONCURRENCY = 32
+export const BODY_CONCURRENCY = 32
+
+/** As many keys as DynamoDB takes in one BatchGetItem, and how many of those run at a time. */
+const BATCH_KEYS = 100
+const BATCH_CONCURRENCY = 8
 
 /** What the items of a thread hold beside the bodies, for reads that need no bodies. */
 export const META_ATTRIBUTES = [
@@ -22,9 +26,10 @@ export const META_ATTRIBUTES = [
   ...['fileKeys', 'artifactKeys', 'jsonBytes', 'bodyName'],
 ] as const
 
-const KEYS_ATTRIBUTES = [...META_ATTRIBUTES, 'keys'] as const
-
-export async function getThread({ table, scope }: StoreContext, threadHash: string): Promise<ThreadState | undefined> {
+export async function getThread(
+  { table, scope }: Pick<StoreContext, 'table' | 'scope'>,
+  threadHash: string,
+): Promise<ThreadState | undefined> {
   const item = await table.get(threadKey(scope, threadHash))
   return item && readThread(item)
 }
@@ -80,14 +85,16 @@ export async function headIdOf(context: StoreContext, threadHash: string, state:
   return idOf(context, readCheckpoint(threadHash, item))
 }
 
-/** The text of a checkpoint's id. */
+/** The text of a checkpoint's id. The record may have been read without its inline body. */
 export async function idOf(context: StoreContext, record: CheckpointRecord): Promise<string> {
-  return record.id ?? (await loadCheckpoint(context, record)).id
+  if (record.id !== undefined) return record.id
+  const [whole = record] = record.inline ? [record] : await withInlineBodies(context, [record])
+  return (await loadCheckpoint(context, whole)).id
 }
 
 /** A thread's chain; undefined for a thread that never was. `attributes`: what to read of its items, default all. */
 export async function readThreadChain(
-  { table, scope }: StoreContext,
+  { table, scope }: Pick<StoreContext, 'table' | 'scope'>,
   threadHash: string,
   attributes?: readonly string[],
 ): Promise<Chain | undefined> {
@@ -151,7 +158,7 @@ export async function listPage(
     const start = after == null ? 0 : readPageToken(after, threadHash, version)
     const rest = (chain?.checkpoints ?? []).filter((record) => record.sequence > start)
     const page = takeBytes(rest, maxBytes)
-    const checkpoints = await pMap(page, (record) => loadFromMeta(context, record), { concurrency: BODY_CONCURRENCY })
+    const checkpoints = await loadAll(context, await withInlineBodies(context, page))
     const last = page.at(-1)
     return { checkpoints, next: last && page.length < rest.length ? pageToken(threadHash, version, last) : null }
   })
@@ -177,45 +184,22 @@ function takeBytes(records: CheckpointRecord[], maxBytes: number): CheckpointRec
   return end === -1 ? records : records.slice(0, end)
 }
 
-/** The checkpoint of a record that was read without its inline body. */
-async function loadFromMeta(context: StoreContext, record: CheckpointRecord): Promise<SandboxCheckpoint> {
-  if (record.bodyName !== undefined) return loadCheckpoint(context, record)
-  const item = await context.table.get(checkpointKey(context.scope, record.threadHash, record.sequence))
-  if (!item) throw new TransientError('A checkpoint was deleted while its thread was listed.')
-  return loadCheckpoint(context, readCheckpoint(record.threadHash, item))
-}
-
-/** How many checkpoints of the scope use each blob key, by the UTF-8 bytes of the key. */
-export async function listBlobReferences(context: StoreContext): Promise<SandboxBlobReference[]> {
-  const counts = new Map<string, number>()
-  for (const shard of SHARDS) {
-    const pages = context.table.query(shardPartition(context.scope, shard), { attributes: KEYS_ATTRIBUTES })
-    for await (const items of byThread(pages)) {
-      for (const key of await threadKeys(context, items)) counts.set(key, (counts.get(key) ?? 0) + 1)
-    }
-  }
-  // Keys are ASCII: the default order is that of their bytes.
-  return [...counts.keys()].sort().map((key) => ({ key, references: counts.get(key) ?? 0 }))
-}
-
-/** The blob keys of a thread's checkpoints, each as often as a checkpoint uses it; read again where `items` do not fit. */
-async function threadKeys(context: StoreContext, items: Item[]): Promise<string[]> {
-  let chain = readChain(items)
-  return retryTransient(async (attempt) => {
-    if (attempt > 1 || !chain) chain = await readThreadChain(context, hashOfThread(items), KEYS_ATTRIBUTES)
-    const keys = await pMap(chain?.checkpoints ?? [], (record) => checkpointKeys(context, record), {
-      concurrency: BODY_CONCURRENCY,
-    })
-    return keys.flat()
+/** The records of one thread, which were read without bodies, with those bodies that are in the items. */
+async function withInlineBodies(
+  { table, scope }: StoreContext,
+  records: CheckpointRecord[],
+): Promise<CheckpointRecord[]> {
+  const keyOf = ({ threadHash, sequence }: CheckpointRecord) => checkpointKey(scope, threadHash, sequence)
+  const keys = records.filter(({ bodyName }) => bodyName === undefined).map(keyOf)
+  const batches = Array.from({ length: Math.ceil(keys.length / BATCH_KEYS) }, (_, index) =>
+    keys.slice(index * BATCH_KEYS, (index + 1) * BATCH_KEYS),
+  )
+  const read = await pMap(batches, (batch) => table.batchGet(batch), { concurrency: BATCH_CONCURRENCY })
+  const items = new Map(read.flat().map((item) => [item.sk, item]))
+  return records.map((record) => {
+    if (record.bodyName !== undefined) return record
+    const item = items.get(keyOf(record).sk)
+    if (!item) throw new TransientError('A checkpoint was deleted while its thread was listed.')
+    return readCheckpoint(record.threadHash, item)
   })
-}
-
-async function checkpointKeys({ bodies }: StoreContext, record: CheckpointRecord): Promise<string[]> {
-  const packed = await bodies.readKeys(record)
-  if (!packed) throw new TransientError('A checkpoint was deleted while its keys were read.')
-  return unpackKeys(packed, record.fileKeys)
-}
-
-function hashOfThread([first]: Item[]): string {
-  return threadHashOf(String(first?.sk))
 }

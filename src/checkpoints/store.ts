@@ -6,7 +6,8 @@ import { append } from './append.ts'
 import { Bodies } from './bodies.ts'
 import type { StoreContext } from './context.ts'
 import { forkFromCheckpoint } from './fork.ts'
-import { getCheckpoint, getHead, type ListPageInput, listBlobReferences, listCheckpoints, listPage } from './read.ts'
+import { getCheckpoint, getHead, type ListPageInput, listCheckpoints, listPage } from './read.ts'
+import { listBlobReferences } from './references.ts'
 import { deleteCheckpoints, deleteHead } from './remove.ts'
 import type {
   SandboxCheckpoint,
