@@ -1,6 +1,8 @@
+import { once } from 'node:events'
+import { request as httpRequest } from 'node:http'
 import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { expect } from 'vitest'
-import { check, describeS3, sendSigned } from './engine.ts'
+import { check, describeS3, sendSigned, signHeaders } from './engine.ts'
 
 describeS3('conditional writes', (engine) => {
   const put = (Key: string, Body: string, condition: { IfNoneMatch?: string; IfMatch?: string | undefined } = {}) =>
@@ -29,6 +31,39 @@ describeS3('conditional writes', (engine) => {
     const winners = bodies.filter((_, index) => results[index]?.status === 'fulfilled')
     expect(winners).toHaveLength(1)
     expect(await read('race')).toBe(winners[0])
+  })
+
+  check('of many whose bodies come after all were let in, one wins', async () => {
+    const begin = async (body: string) => {
+      const request = {
+        method: 'PUT',
+        path: `/${engine().bucket}/let-in`,
+        headers: {
+          'if-none-match': '*',
+          'x-amz-content-sha256': 'UNSIGNED-PAYLOAD',
+          'content-length': String(body.length),
+          expect: '100-continue',
+        },
+      }
+      const headers = await signHeaders(engine(), request)
+      const outgoing = httpRequest(`${engine().endpoint}${request.path}`, { method: 'PUT', headers })
+      const status = new Promise<number>((resolve, reject) => {
+        outgoing.once('error', reject)
+        outgoing.once('response', (incoming) => {
+          incoming.resume()
+          resolve(incoming.statusCode ?? 0)
+        })
+      })
+      const letIn = once(outgoing, 'continue')
+      outgoing.flushHeaders()
+      await letIn
+      return { body, status, finish: () => outgoing.end(body) }
+    }
+    const writers = await Promise.all(Array.from({ length: 10 }, (_, index) => begin(`writer ${index}`)))
+    for (const writer of writers) writer.finish()
+    const statuses = await Promise.all(writers.map((writer) => writer.status))
+    expect(statuses.toSorted()).toEqual([200, ...Array.from({ length: 9 }, () => 412)])
+    expect(await read('let-in')).toBe(writers[statuses.indexOf(200)]?.body)
   })
 
   check('If-Match replaces only the version it names', async () => {

@@ -97,6 +97,7 @@ const namesByReason: Readonly<Record<string, readonly string[]>> = {
     'the first form of lists has markers',
     'a range crosses from part to part',
     'a suspended bucket replaces the version without an id only',
+    'of many whose bodies come after all were let in, one wins',
     'a client that waits for the go-ahead is refused before it sends',
   ],
   'It fails, hangs, or answers with a page of HTML.': [

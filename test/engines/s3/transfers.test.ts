@@ -1,6 +1,14 @@
 import { Agent, request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
-import { GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
+import {
+  type CompletedPart,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  PutObjectCommand,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
 import { expect } from 'vitest'
 import { check, describeS3, sendSigned, sha256, signHeaders } from './engine.ts'
 
@@ -66,10 +74,14 @@ describeS3('transfers', (engine) => {
       await send('alive/1', large),
       await send('alive/1', large, { 'if-none-match': '*' }),
       await send('alive/2', large, { 'x-amz-checksum-sha256': sha256('other') }),
-      await send('alive/3', Buffer.from('small')),
+      await send('alive/3', large, {
+        'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER',
+        'x-amz-decoded-content-length': '1000000',
+      }),
+      await send('alive/4', Buffer.from('small')),
     ]
     agent.destroy()
-    expect(statuses).toEqual([200, 412, 400, 200])
+    expect(statuses).toEqual([200, 412, 400, 400, 200])
     expect(sockets.size).toBe(1)
   })
 
@@ -106,6 +118,24 @@ describeS3('transfers', (engine) => {
     await sendSigned(engine(), { method: 'DELETE', path: `/${engine().bucket}/replaced` })
     expect(sha256(Buffer.from((await got.Body?.transformToByteArray()) ?? []))).toBe(sha256(first))
     await missing('replaced')
+  })
+
+  check('an object of parts that is deleted while it is read is read to its end', async () => {
+    const at = { Bucket: engine().bucket, Key: 'deleted-parts' }
+    const { UploadId } = await engine().s3.send(new CreateMultipartUploadCommand(at))
+    const bodies = ['first ', 'second ', 'third '].map((text) => Buffer.alloc(8 * 1024 ** 2, text))
+    const Parts: CompletedPart[] = []
+    for (const [index, Body] of bodies.entries()) {
+      const part = { PartNumber: index + 1 }
+      const { ETag } = await engine().s3.send(new UploadPartCommand({ ...at, UploadId, ...part, Body }))
+      Parts.push({ ...part, ETag })
+    }
+    await engine().s3.send(new CompleteMultipartUploadCommand({ ...at, UploadId, MultipartUpload: { Parts } }))
+    const got = await engine().s3.send(new GetObjectCommand(at))
+    await sendSigned(engine(), { method: 'DELETE', path: `/${at.Bucket}/${at.Key}` })
+    const bytes = Buffer.from((await got.Body?.transformToByteArray()) ?? [])
+    expect(sha256(bytes)).toBe(sha256(Buffer.concat(bodies)))
+    await missing(at.Key)
   })
 
   check('a reader that leaves does not disturb the others', async () => {
