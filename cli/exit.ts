@@ -60,11 +60,7 @@ function classify(error: unknown): Failure {
   const status = statusOf(error)
   if (status !== undefined) return ofStatus(status, text, error, failure)
   if (error instanceof SandkeepNetworkError) return failure(EXIT.network, `${text} Then try again.`)
-  if (error instanceof TransferError || isNetworkError(error)) {
-    const code = errnoOf(error)
-    const cause = code === undefined ? text : `${text} (${code})`
-    return failure(EXIT.network, `Cannot reach the storage: ${cause} Check the URL and the network, then try again.`)
-  }
+  if (error instanceof TransferError || isNetworkError(error)) return ofTransfer(error, text, failure)
   return ofFileSystem(error, text, failure)
 }
 
@@ -123,6 +119,16 @@ function ofStatus(status: number, text: string, error: unknown, failure: Make): 
     return failure(EXIT.network, `The API is not available (${status}): ${text}${request} Try again later.`)
   }
   return failure(EXIT.failed, `The API answered ${status}: ${text}${request}`)
+}
+
+function ofTransfer(error: unknown, text: string, failure: Make): Failure {
+  const status = error instanceof TransferError ? error.status : undefined
+  if (status !== undefined && status < 500 && status !== 429) {
+    return failure(EXIT.failed, `${text} Try again; if it stays so, tell who runs the deployment.`)
+  }
+  const code = errnoOf(error)
+  const cause = code === undefined ? text : `${text} (${code}).`
+  return failure(EXIT.network, `Cannot reach the storage: ${cause} Check the network, then try again.`)
 }
 
 const FILE_SYSTEM_HINTS: Readonly<Record<string, string>> = {

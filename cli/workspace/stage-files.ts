@@ -51,8 +51,7 @@ export async function stageFiles(input: StageInput): Promise<Staged> {
     },
     { concurrency: TRANSFERS, signal: input.signal },
   )
-  for (let start = 0; start < download.length; start += EXCHANGE_LIMIT) {
-    const requests = await prepare(input, download.slice(start, start + EXCHANGE_LIMIT))
+  for await (const requests of prepared(input, download)) {
     await pMap(
       requests,
       async ([key, request]) => {
@@ -69,9 +68,26 @@ export async function stageFiles(input: StageInput): Promise<Staged> {
   return staged
 }
 
+/** The requests for all keys, a batch at a time; the next batch is asked for while the one before is used. */
+async function* prepared(
+  input: StageInput,
+  keys: readonly string[],
+): AsyncGenerator<Array<[string, PresignedRequest]>> {
+  const batchAt = (start: number) => prepare(input, keys.slice(start, start + EXCHANGE_LIMIT))
+  let next = batchAt(0)
+  for (let start = 0; start < keys.length; start += EXCHANGE_LIMIT) {
+    const current = await next
+    next = batchAt(start + EXCHANGE_LIMIT)
+    // It is awaited in the next round; until then a failure of the transfers comes first.
+    next.catch(() => undefined)
+    yield current
+  }
+}
+
 async function prepare({ blobs, signal }: StageInput, keys: string[]): Promise<Array<[string, PresignedRequest]>> {
   signal.throwIfAborted()
   const requests: Array<[string, PresignedRequest]> = []
+  if (keys.length === 0) return requests
   for (const { key, download } of await blobs.prepareDownloads(keys)) {
     if (download === null) throw lost(key)
     requests.push([key, download])

@@ -32,6 +32,7 @@ test.each<[unknown, number, RegExp]>([
   [new SandkeepHttpError(500, 'internal', 'No.', { requestId: 'r1' }), 1, /500.*request r1/],
   [new SandkeepNetworkError('http://h:1', new Error('x')), 6, /url/],
   [new TransferError('The storage refused an upload (500).', 500), 6, /try again/],
+  [new TransferError('The storage refused an upload (400 BadDigest).', 400), 1, /BadDigest.*Try again/],
   [Object.assign(new Error('connect'), { code: 'ECONNRESET' }), 6, /ECONNRESET/],
   [fileError('ENOSPC'), 1, /^\/w\/a\\u\{1b\}: The disk is full\. Free/],
   [fileError('EROFS'), 1, /read-only\. Choose/],

@@ -217,6 +217,17 @@ describe('push', () => {
     expect(fake.leases.size).toBe(0)
   })
 
+  test('fails when the storage will not take bytes that did not change', async () => {
+    makeTree(source, { a: 'x' })
+    fake.intercept = (_request, response) => {
+      response.writeHead(400).end('<Error><Code>BadDigest</Code></Error>')
+      return true
+    }
+    expect(await push()).toMatchObject({ code: 1, stderr: expect.stringContaining('400 BadDigest') })
+    expect(fake.requests.filter((name) => name === 'PUT')).toHaveLength(1)
+    expect(head()).toBeUndefined()
+  })
+
   test('takes a blob that is there already for stored, and tries again after failures that pass', async () => {
     makeTree(source, { a: 'one', b: 'two' })
     let failures = 0
@@ -368,6 +379,19 @@ describe('pull', () => {
     expect(lstatSync(join(target, 'dir')).isDirectory()).toBe(true)
   })
 
+  test('does not take what lies behind a link of the target for its own', async () => {
+    const outside = makeTree(join(base, 'outside'), { file: 'ours', 'sub/file': 'ours', link: { link: 'file' } })
+    makeTree(target, { dir: { link: outside } })
+    give([
+      { path: 'dir/file', ...put('ours') },
+      { path: 'dir/sub/file', ...put('ours') },
+      { path: 'dir/link', kind: 'symlink', target: 'file' },
+    ])
+    expect(await pull()).toMatchObject({ code: 0 })
+    expect(readTree(join(target, 'dir'))).toEqual(readTree(outside))
+    expect(lstatSync(join(target, 'dir')).isDirectory()).toBe(true)
+  })
+
   test('touches nothing when one blob is missing, wrong or too short', async () => {
     makeTree(target, { a: 'old' })
     const before = readTree(target)
@@ -435,6 +459,13 @@ describe('pull', () => {
   test('spares what the restored ignore file names, though nothing named it before', async () => {
     give([{ path: '.gitignore', ...put('data\n') }])
     makeTree(target, { data: 'x', other: 'x' })
+    await pull('--delete')
+    expect(Object.keys(readTree(target))).toEqual(['.gitignore', 'data'])
+  })
+
+  test('spares what the ignore file named before it was replaced', async () => {
+    give([{ path: '.gitignore', ...put('# nothing') }])
+    makeTree(target, { '.gitignore': 'data', data: 'x', other: 'x' })
     await pull('--delete')
     expect(Object.keys(readTree(target))).toEqual(['.gitignore', 'data'])
   })
