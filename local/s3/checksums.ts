@@ -30,7 +30,7 @@ export function algorithmOfHeader(name: string): ChecksumAlgorithm | undefined {
   return checksumAlgorithms.find((algorithm) => checksumHeader(algorithm) === name.toLowerCase())
 }
 
-export interface Digest {
+interface Digest {
   update(bytes: Uint8Array): void
   digest(): Buffer
 }

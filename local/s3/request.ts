@@ -90,15 +90,14 @@ function decode(text: string): string {
   }
 }
 
-/** Percent-encodes all but the unreserved characters, as signatures and `encoding-type=url` want it. */
-export function encodeStrictly(text: string): string {
+function encodeStrictly(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   )
 }
 
-/** As `encodeStrictly`, but keeps the slashes. */
+/** Percent-encodes all but the slashes and the unreserved characters, as signatures and `encoding-type=url` want it. */
 export function encodePath(path: string): string {
   return encodeStrictly(path).replaceAll('%2F', '/')
 }

@@ -26,7 +26,7 @@ interface Service {
   now: () => number
 }
 
-export interface HttpService {
+interface HttpService {
   /** Not yet listening. */
   server: Server
   /** Ends all connections; returns when no request is worked on any more. */

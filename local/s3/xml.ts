@@ -1,7 +1,7 @@
 import { XMLBuilder, XMLParser, XMLValidator } from 'fast-xml-parser'
 import { S3Error } from './errors.ts'
 
-export type XmlValue = string | number | boolean | undefined | XmlElement | ReadonlyArray<XmlValue>
+type XmlValue = string | number | boolean | undefined | XmlElement | ReadonlyArray<XmlValue>
 export interface XmlElement {
   readonly [name: string]: XmlValue
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
@@ -114,18 +114,33 @@ test('nothing that is replaced, deleted or left by a kill stays in the folder', 
   expect((await read(again, 'a')).toString()).toBe('3')
 })
 
-test('an upload that the client breaks off leaves no file', async () => {
-  const s3 = await restart()
-  const url = new URL(
-    await getSignedUrl(s3, new PutObjectCommand({ Bucket, Key: 'k', Metadata: { a: 'b' }, ChecksumCRC32: 'AAAAAA==' })),
-  )
+/** Begins an upload of 9 MB; returns when its first bytes are in the folder. */
+async function beginUpload(s3: S3Client): Promise<Socket> {
+  const url = new URL(await getSignedUrl(s3, new PutObjectCommand({ Bucket, Key: 'k', ChecksumCRC32: 'AAAAAA==' })))
   const socket = connect(Number(url.port), url.hostname)
   const head = `PUT ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nContent-Length: 9000000\r\n\r\n`
   socket.write(head + 'x'.repeat(500_000))
   await vi.waitFor(async () => expect(await readdir(join(dir, 'data'))).toHaveLength(1))
+  return socket
+}
+
+test('an upload that the client breaks off leaves no file', async () => {
+  const s3 = await restart()
+  const socket = await beginUpload(s3)
   socket.destroy()
   await vi.waitFor(async () => expect(await readdir(join(dir, 'data'))).toHaveLength(0))
   expect((await s3.send(new ListObjectsV2Command({ Bucket }))).KeyCount).toBe(0)
+})
+
+test('a stop breaks uploads off and waits until they are cleared away', async () => {
+  const socket = await beginUpload(await restart())
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  socket.on('error', () => undefined)
+  socket.resume()
+  await server?.stop()
+  server = undefined
+  expect(await readdir(join(dir, 'data'))).toHaveLength(0)
+  await closed
 })
 
 test('a folder has one server', async () => {
