@@ -15,7 +15,7 @@ import pMap from 'p-map'
 import { BlobHashMismatchError, InvalidInputError } from '../errors.ts'
 import { EXCHANGE_LIMIT, MAX_BLOB_BYTES } from '../limits.ts'
 import { retryTransient, TransientError } from '../table/transient.ts'
-import type { Scope } from '../tenancy/scope.ts'
+import { parseScope, type Scope } from '../tenancy/scope.ts'
 import { blobHash } from './keys.ts'
 import { blobObjectKey, blobObjectPrefix } from './object-keys.ts'
 import { presignGet, presignPut } from './presign.ts'
@@ -32,7 +32,10 @@ export interface BlobStoreConfig {
 /** How many keys of an exchange are looked up in S3 at a time. */
 const LOOKUP_CONCURRENCY = 64
 
-/** The blobs of one scope, over S3. Every blob lies under the key that its SHA-256 makes. */
+/**
+ * The blobs of one scope, over S3. Every blob lies under the key that its SHA-256 makes.
+ * @throws InvalidInputError when the scope's names are none.
+ */
 export function createBlobStore(config: BlobStoreConfig): BlobStore & BlobExchange {
   return new S3BlobStore(config)
 }
@@ -45,7 +48,7 @@ class S3BlobStore implements BlobStore, BlobExchange {
   constructor({ s3, bucketName, scope }: BlobStoreConfig) {
     this.#s3 = s3
     this.#bucketName = bucketName
-    this.#scope = scope
+    this.#scope = parseScope(scope.tenant, scope.project)
   }
 
   async get(key: string): Promise<BlobBody | null> {

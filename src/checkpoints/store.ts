@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { Table } from '../table/table.ts'
-import type { Scope } from '../tenancy/scope.ts'
+import { parseScope, type Scope } from '../tenancy/scope.ts'
 import { append } from './append.ts'
 import { Bodies } from './bodies.ts'
 import type { StoreContext } from './context.ts'
@@ -37,17 +37,19 @@ const DEFAULT_RENEW_AFTER_MS = 45_000
 
 /**
  * The checkpoint store of one scope, over DynamoDB and S3.
- * @throws Error unless leaseDurationMs is finite and above 0, and renewAfterMs too and below leaseDurationMs.
+ * @throws Error unless leaseDurationMs is finite and above 0, and renewAfterMs too and below leaseDurationMs;
+ *   InvalidInputError when the scope's names are none.
  */
 export function createCheckpointStore(config: CheckpointStoreConfig): CheckpointStore {
   const { leaseDurationMs = DEFAULT_LEASE_DURATION_MS, renewAfterMs = DEFAULT_RENEW_AFTER_MS } = config
   checkDuration('leaseDurationMs', leaseDurationMs)
   checkDuration('renewAfterMs', renewAfterMs)
   if (renewAfterMs >= leaseDurationMs) throw new Error('renewAfterMs must be less than leaseDurationMs.')
+  const scope = parseScope(config.scope.tenant, config.scope.project)
   const context: StoreContext = {
     table: new Table(config.dynamodb, config.tableName),
-    bodies: new Bodies(config.s3, config.bucketName, config.scope),
-    scope: config.scope,
+    bodies: new Bodies(config.s3, config.bucketName, scope),
+    scope,
     now: config.now ?? Date.now,
     leaseDurationMs,
     renewAfterMs,

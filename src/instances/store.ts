@@ -4,7 +4,7 @@ import { stringifyJson } from '../json.ts'
 import { instanceKey } from '../table/keys.ts'
 import { Table } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
-import type { Scope } from '../tenancy/scope.ts'
+import { parseScope, type Scope } from '../tenancy/scope.ts'
 import { hashText } from '../text.ts'
 import type { SandboxInstanceRecord, SandboxInstanceStore } from './types.ts'
 
@@ -17,8 +17,12 @@ export interface InstanceStoreConfig {
 /** UTF-8 bytes of a record's JSON: with its key it stays within DynamoDB's 400 KB an item. */
 const MAX_RECORD_BYTES = 384 * 1024
 
-/** The provider sandboxes of one scope. A record is kept as JSON text, so that every string and number survives. */
-export function createInstanceStore({ dynamodb, tableName, scope }: InstanceStoreConfig): SandboxInstanceStore {
+/**
+ * The provider sandboxes of one scope. A record is kept as JSON text, so that every string and number survives.
+ * @throws InvalidInputError when the scope's names are none.
+ */
+export function createInstanceStore({ dynamodb, tableName, ...config }: InstanceStoreConfig): SandboxInstanceStore {
+  const scope = parseScope(config.scope.tenant, config.scope.project)
   const table = new Table(dynamodb, tableName)
   return {
     async get(key) {
