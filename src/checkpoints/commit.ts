@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { TransactionCanceledException } from '@aws-sdk/client-dynamodb'
 import { checkpointKey, idKey, threadKey } from '../table/keys.ts'
 import { NEW_ITEM, type TransactAction } from '../table/table.ts'
 import { retryTransient, TransientError } from '../table/transient.ts'
@@ -16,9 +17,9 @@ import {
   type ThreadState,
 } from './items.ts'
 import { getThread } from './read.ts'
-import { changed, refusedByOwnWrite, type ThreadChange, threadUpdate } from './thread-write.ts'
+import { changed, refusedByOwnWrite, type ThreadChange, threadUpdate, writeToken } from './thread-write.ts'
 import type { SandboxCheckpointWriter } from './types.ts'
-import { checkWriter, isCurrent } from './writer.ts'
+import { isCurrent, lost } from './writer.ts'
 
 /**
  * A body of at most so many bytes, keys and compressed JSON together, is kept in the item: with it a commit costs at
@@ -59,8 +60,9 @@ class Committing {
   readonly #token: string
   readonly #threadHash: string
   readonly #idHash: string
-  /** The object of a large body, once it is there. */
+  /** The object of a large body, once it may be there. */
   #bodyName: string | undefined
+  #bodyIsPut = false
   /** An id item whose checkpoint is deleted: it may be replaced. */
   #deadId: IdRecord | undefined
   /** A transaction was sent whose outcome is not known. */
@@ -69,9 +71,9 @@ class Committing {
   constructor(context: StoreContext, plan: CommitPlan) {
     this.#context = context
     this.#plan = plan
-    this.#token = plan.token ?? randomUUID()
     this.#threadHash = hashText(plan.threadId)
     this.#idHash = hashText(plan.id)
+    this.#token = writeToken(plan.token, { operation: 'add', threadHash: this.#threadHash, idHash: this.#idHash })
   }
 
   async run(): Promise<void> {
@@ -89,16 +91,24 @@ class Committing {
     const state = await getThread(this.#context, this.#threadHash)
     if (state?.lastWrite === this.#token) return
     const now = this.#context.now()
-    checkWriter(state, this.#plan.writer, now)
-    if (!state) return
-    const headRefusal = this.#plan.checkHead(state)
+    const { writer, checkHead } = this.#plan
+    if (!state || !isCurrent(state, writer, now)) {
+      if (state && (await this.#readId())?.token === this.#token) return
+      throw lost()
+    }
+    const headRefusal = checkHead(state)
     if (headRefusal) {
-      const { table, scope } = this.#context
-      const idItem = await table.get(idKey(scope, this.#idHash))
-      if (idItem && (await this.#landed(readId(idItem)))) return
+      const id = await this.#readId()
+      if (id && (await this.#landed(id))) return
       throw headRefusal
     }
     await this.#write(state, now)
+  }
+
+  async #readId(): Promise<IdRecord | undefined> {
+    const { table, scope } = this.#context
+    const item = await table.get(idKey(scope, this.#idHash))
+    return item && readId(item)
   }
 
   /** What the lease last saw, unless it would refuse the write: only a fresh read may. */
@@ -122,10 +132,11 @@ class Committing {
 
   async #putBody(): Promise<void> {
     const { encoded } = this.#plan
-    if (this.#bodyName !== undefined || encoded.keys.length + encoded.body.length <= INLINE_BODY_BYTES) return
-    const name = randomUUID()
-    await this.#context.bodies.put(this.#threadHash, name, encoded)
-    this.#bodyName = name
+    if (this.#bodyIsPut || encoded.keys.length + encoded.body.length <= INLINE_BODY_BYTES) return
+    // One name for all attempts: a put whose answer is lost leaves no second object.
+    this.#bodyName ??= randomUUID()
+    await this.#context.bodies.put(this.#threadHash, this.#bodyName, encoded)
+    this.#bodyIsPut = true
   }
 
   async #write(state: ThreadState, now: number): Promise<void> {
@@ -135,7 +146,8 @@ class Committing {
     const change = { head, sequence, mark: state.mark, live: state.live + 1, token: this.#token }
     const actions = [...this.#actions(state, change, now), ...(this.#plan.guards?.actions ?? [])]
     const result = await this.#context.table.transact(actions, randomUUID()).catch((error: unknown) => {
-      if (!(error instanceof TransientError)) this.#uncertain = true
+      const cancelled = error instanceof TransientError || error instanceof TransactionCanceledException
+      if (!cancelled) this.#uncertain = true
       throw error
     })
     if (result.done) {
@@ -143,8 +155,12 @@ class Committing {
       return
     }
     const [thread, , id, ...guards] = result.refused
+    const idRecord = id?.item && readId(id.item)
+    if (idRecord?.token === this.#token) return
     if (thread && refusedByOwnWrite(thread.item, { token: this.#token, writer: this.#plan.writer, now })) return
-    if (id?.item && (await this.#landed(readId(id.item)))) return
+    // An id that was to be replaced may be cleared away by now.
+    this.#deadId = undefined
+    if (idRecord && (await this.#landed(idRecord))) return
     if (!thread && this.#plan.guards && guards.some((refused) => refused !== undefined))
       throw this.#plan.guards.refused()
     throw new TransientError('The thread was written to at the same time.')

@@ -8,7 +8,7 @@ import type { StoreContext } from './context.ts'
 import { SandboxCheckpointNotHeadError } from './errors.ts'
 import { type CheckpointRecord, readCheckpoint, sameIdItem } from './items.ts'
 import { getThread, idOf, readThreadMeta } from './read.ts'
-import { refusedByOwnWrite, threadUpdate } from './thread-write.ts'
+import { refusedByOwnWrite, threadUpdate, writeToken } from './thread-write.ts'
 import type { SandboxCheckpointDeleteHeadInput, SandboxCheckpointDeleteInput } from './types.ts'
 import { checkId, checkKeep, checkWriterThread } from './validate.ts'
 import { checkWriter, checkWriterOf } from './writer.ts'
@@ -27,14 +27,15 @@ export async function deleteHead(context: StoreContext, input: SandboxCheckpoint
   checkWriterThread(input.writer)
   const writer = { ...input.writer }
   checkWriterOf(threadId, writer)
-  const token = input.requestToken ?? randomUUID()
   const threadHash = hashText(threadId)
   const idHash = hashText(checkpointId)
+  const token = writeToken(input.requestToken, { operation: 'delete', threadHash, idHash })
   context.seen.delete(input.writer)
   const { table, scope } = context
-  const removed = await retryTransient(async () => {
+  let removed: CheckpointRecord | undefined
+  await retryTransient(async () => {
     const state = await getThread(context, threadHash)
-    if (state?.lastWrite === token) return undefined
+    if (state?.lastWrite === token) return
     const now = context.now()
     checkWriter(state, writer, now)
     if (state?.head?.idHash !== idHash) throw new SandboxCheckpointNotHeadError('The checkpoint is not the head.')
@@ -42,9 +43,9 @@ export async function deleteHead(context: StoreContext, input: SandboxCheckpoint
     const key = checkpointKey(scope, threadHash, sequence)
     const item = await table.get(key)
     if (!item) throw new TransientError('The head was deleted while it was read.')
-    const record = readCheckpoint(threadHash, item)
+    removed = readCheckpoint(threadHash, item)
     const change = {
-      head: liveParent(record, state),
+      head: liveParent(removed, state),
       sequence: state.sequence,
       mark: state.mark,
       live: state.live - 1,
@@ -58,9 +59,9 @@ export async function deleteHead(context: StoreContext, input: SandboxCheckpoint
       ],
       randomUUID(),
     )
-    if (result.done) return record
+    if (result.done) return
     const [thread] = result.refused
-    if (thread && refusedByOwnWrite(thread.item, { token, writer, now })) return record
+    if (thread && refusedByOwnWrite(thread.item, { token, writer, now })) return
     throw new TransientError('The thread was written to at the same time.')
   })
   // Nobody can reach the body any more; one that fails to go is found by the sweep.

@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import type { Item, Update } from '../table/table.ts'
+import { hashText } from '../text.ts'
 import { type CheckpointName, nameAttributes, readThread, type ThreadState } from './items.ts'
 import type { SandboxCheckpointWriter } from './types.ts'
 import { CURRENT_LEASE, checkWriter, LEASE_NAMES, leaseValues } from './writer.ts'
+
+/** Hex digits: 128 bits, no longer than a random token. */
+const TOKEN_LENGTH = 32
 
 /** What a write makes of a thread. */
 export interface ThreadChange {
@@ -12,6 +17,19 @@ export interface ThreadChange {
   live: number
   /** The token of the write. */
   token: string
+}
+
+/**
+ * The token of a write: what is stored with it, so that a repeat finds that it has landed. A caller's token of any text
+ * is bound to what it writes, so that the same one sent with another write is not taken for a repeat.
+ */
+export function writeToken(
+  requestToken: string | undefined,
+  write: { operation: 'add' | 'delete'; threadHash: string; idHash: string },
+): string {
+  if (requestToken === undefined) return randomUUID()
+  const { operation, threadHash, idHash } = write
+  return hashText(`${operation} ${threadHash} ${idHash} ${requestToken}`).slice(0, TOKEN_LENGTH)
 }
 
 /**

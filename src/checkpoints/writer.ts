@@ -160,6 +160,6 @@ function isComparable({ ownerToken, fence }: SandboxCheckpointWriter): boolean {
   return typeof ownerToken === 'string' && ownerToken.isWellFormed() && Number.isSafeInteger(fence)
 }
 
-function lost(): SandboxCheckpointWriterLostError {
+export function lost(): SandboxCheckpointWriterLostError {
   return new SandboxCheckpointWriterLostError('The writer lease is not current. Acquire it again and start over.')
 }
