@@ -47,17 +47,17 @@ export interface Pair {
 }
 
 /**
- * Times two works turn by turn, so that whatever else the machine does falls on both. The ratio is taken within each
- * turn. The first `warmup` turns do not count.
+ * Measures two works turn by turn, so that whatever else the machine does falls on both. Each tells its own time in
+ * milliseconds. The ratio is taken within each turn. The first `warmup` turns do not count.
  */
-export async function pair(
-  works: { measured: (turn: number) => Promise<unknown>; bare: (turn: number) => Promise<unknown> },
+export async function pairOf(
+  works: { measured: (turn: number) => Promise<number>; bare: (turn: number) => Promise<number> },
   { turns, warmup }: { turns: number; warmup: number },
 ): Promise<Pair> {
   const times: Array<{ measured: number; bare: number }> = []
   for (let turn = 0; turn < warmup + turns; turn++) {
-    const measured = await timed(() => works.measured(turn))
-    const bare = await timed(() => works.bare(turn))
+    const measured = await works.measured(turn)
+    const bare = await works.bare(turn)
     if (turn >= warmup) times.push({ measured, bare })
   }
   return {
@@ -65,6 +65,14 @@ export async function pair(
     bare: median(times.map((time) => time.bare)),
     ratio: median(times.map((time) => time.measured / time.bare)),
   }
+}
+
+/** As `pairOf`, of works that are timed here. */
+export function pair(
+  { measured, bare }: { measured: (turn: number) => Promise<unknown>; bare: (turn: number) => Promise<unknown> },
+  counts: { turns: number; warmup: number },
+): Promise<Pair> {
+  return pairOf({ measured: (turn) => timed(() => measured(turn)), bare: (turn) => timed(() => bare(turn)) }, counts)
 }
 
 /** Three significant digits where there is a fraction. */
