@@ -23,11 +23,21 @@ export function blobObjectKey(scope: Scope, key: string): string {
   return blobObjectPrefix(scope) + key
 }
 
+/** Where all bodies of a scope begin. */
+export function bodyObjectPrefix(scope: Scope): string {
+  return `${OBJECT_PREFIXES.bodies}${scope.tenant}/${scope.project}/`
+}
+
 /** The object of a checkpoint's body; thread ids are of any length, so the thread stands by its hash. */
 export function bodyObjectKey(scope: Scope, threadHash: string, name: string): string {
-  return `${OBJECT_PREFIXES.bodies}${scope.tenant}/${scope.project}/${threadHash}/${name}`
+  return `${bodyObjectPrefix(scope)}${threadHash}/${name}`
+}
+
+/** Where all that is on its way of a scope begins. */
+export function stagingObjectPrefix(scope: Scope): string {
+  return `${OBJECT_PREFIXES.staging}${scope.tenant}/${scope.project}/`
 }
 
 export function stagingObjectKey(scope: Scope, id: string): string {
-  return `${OBJECT_PREFIXES.staging}${scope.tenant}/${scope.project}/${id}`
+  return stagingObjectPrefix(scope) + id
 }

@@ -11,6 +11,8 @@ import type { SandboxBlobReference } from './types.ts'
 
 const KEYS_ATTRIBUTES = [...META_ATTRIBUTES, 'keys'] as const
 
+type KeyListContext = Pick<StoreContext, 'table' | 'scope' | 'bodies'>
+
 /** The distinct blob keys of one checkpoint. */
 export interface KeyList {
   /** 32 bytes a key; those of files come first. */
@@ -21,31 +23,26 @@ export interface KeyList {
 /** How many checkpoints of the scope use each blob key, by the UTF-8 bytes of the key. */
 export async function listBlobReferences(context: StoreContext): Promise<SandboxBlobReference[]> {
   const counts = new Map<string, number>()
-  for await (const lists of keyLists(context)) {
-    for (const { packed, fileKeys } of lists) {
-      for (const key of unpackKeys(packed, fileKeys)) counts.set(key, (counts.get(key) ?? 0) + 1)
-    }
-  }
+  await eachKeyList(context, ({ packed, fileKeys }) => {
+    for (const key of unpackKeys(packed, fileKeys)) counts.set(key, (counts.get(key) ?? 0) + 1)
+  })
   // Keys are ASCII: the default order is that of their bytes.
   return [...counts.keys()].sort().map((key) => ({ key, references: counts.get(key) ?? 0 }))
 }
 
 /**
- * The keys of all checkpoints of the scope, those of one thread at a time and as they stood at one instant. A thread
- * whose checkpoints are all deleted has none.
+ * Visits the key list of each checkpoint of the scope, in no order; those of one thread as they stood at one instant.
+ * The shards are read at the same time.
  */
-export async function* keyLists(context: Pick<StoreContext, 'table' | 'scope' | 'bodies'>): AsyncGenerator<KeyList[]> {
-  for (const shard of SHARDS) {
+export async function eachKeyList(context: KeyListContext, visit: (list: KeyList) => void): Promise<void> {
+  await pMap(SHARDS, async (shard) => {
     const pages = context.table.query(shardPartition(context.scope, shard), { attributes: KEYS_ATTRIBUTES })
-    for await (const items of byThread(pages)) yield await threadLists(context, items)
-  }
+    for await (const items of byThread(pages)) for (const list of await threadLists(context, items)) visit(list)
+  })
 }
 
 /** The key lists of a thread; read again where `items` are of different instants. */
-async function threadLists(
-  context: Pick<StoreContext, 'table' | 'scope' | 'bodies'>,
-  items: Item[],
-): Promise<KeyList[]> {
+async function threadLists(context: KeyListContext, items: Item[]): Promise<KeyList[]> {
   let chain = readChain(items)
   return retryTransient(async (attempt) => {
     if (attempt > 1 || !chain) chain = await readThreadChain(context, hashOfThread(items), KEYS_ATTRIBUTES)

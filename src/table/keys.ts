@@ -9,19 +9,25 @@ import type { Scope } from '../tenancy/scope.ts'
  * | checkpoint | `C#tenant#project#shard`        | `<thread hash>#<sequence>`  |
  * | id         | `I#tenant#project#<id hash>`    | `I`                         |
  * | instance   | `N#tenant#project#<key hash>`   | `N`                         |
+ * | sweep      | `W#tenant#project`              | what `src/sweep` names      |
+ * | report     | `R#tenant#project`              | `<time>#<run>`              |
  * | scope      | `SCOPES`                        | `tenant#project`            |
  * | API key    | `KEYS`                          | `<key id>`                  |
  *
  * Tenants and projects hold no `#`, and everything arbitrary is a hash, so that no two parts can join to the same key.
- * A thread lies beside its checkpoints: one query reads both, and the sixteen shards of a scope read all of it.
+ * A thread lies beside its checkpoints: one query reads both, and four, one a shard, read a whole
+ * scope.
  */
 export interface Key {
   pk: string
   sk: string
 }
 
-/** The shards of a scope: the first hex digit of a thread's hash. */
-export const SHARDS: readonly string[] = [...'0123456789abcdef']
+/**
+ * The shards of a scope, in the order of the hashes of the threads in them. Four spread the writes of a busy scope over
+ * as many partitions as a new on-demand table has; DynamoDB splits a hot one further, between threads.
+ */
+export const SHARDS: readonly string[] = ['0', '1', '2', '3']
 
 const SEQUENCE_DIGITS = 16
 
@@ -29,9 +35,13 @@ export function shardPartition(scope: Scope, shard: string): string {
   return `C#${scope.tenant}#${scope.project}#${shard}`
 }
 
+function shardOf(threadHash: string): string {
+  return String(Number.parseInt(threadHash.slice(0, 1), 16) >> 2)
+}
+
 /** The thread's item, which sorts before its checkpoints, and the prefix of all their sort keys. */
 export function threadKey(scope: Scope, threadHash: string): Key {
-  return { pk: shardPartition(scope, threadHash.slice(0, 1)), sk: `${threadHash}#` }
+  return { pk: shardPartition(scope, shardOf(threadHash)), sk: `${threadHash}#` }
 }
 
 export function checkpointKey(scope: Scope, threadHash: string, sequence: number): Key {
@@ -50,6 +60,20 @@ export function idKey(scope: Scope, idHash: string): Key {
 
 export function instanceKey(scope: Scope, keyHash: string): Key {
   return { pk: `N#${scope.tenant}#${scope.project}#${keyHash}`, sk: 'N' }
+}
+
+/** The partition of a sweep's own state. */
+export function sweepPartition(scope: Scope): string {
+  return `W#${scope.tenant}#${scope.project}`
+}
+
+export function sweepKey(scope: Scope, name: string): Key {
+  return { pk: sweepPartition(scope), sk: name }
+}
+
+/** The partition of the reports of past sweeps. */
+export function reportPartition(scope: Scope): string {
+  return `R#${scope.tenant}#${scope.project}`
 }
 
 export const SCOPES_PARTITION = 'SCOPES'
