@@ -4,16 +4,14 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { SandboxCheckpoint, SandboxCheckpointWriterLease } from '../../src/checkpoints/types.ts'
 import { type CommandContext, openSession, type Session, type ThreadOptions, threadOf, withThread } from '../context.ts'
-import { errnoOf, RefusedError, UsageError } from '../errors.ts'
+import { errnoOf, UsageError } from '../errors.ts'
 import { count, formatBytes, printable } from '../format.ts'
 import { withLease } from '../lease.ts'
 import { cacheFolder } from '../settings.ts'
 import { createTransport } from '../transfer/transport.ts'
-import { hashWorkspace } from '../workspace/hash-workspace.ts'
-import { checkpointEntries, compareEntries, isFileEntry, summarize } from '../workspace/manifest.ts'
-import { type Scan, scanWorkspace, type Unsupported } from '../workspace/scan.ts'
+import { type Captured, captureWorkspace } from '../workspace/capture.ts'
+import { compareEntries, summarize } from '../workspace/manifest.ts'
 import { openStatCache, type StatCache } from '../workspace/stat-cache.ts'
-import { uploadMissing } from '../workspace/upload-missing.ts'
 
 interface PushOptions extends ThreadOptions {
   label?: string
@@ -65,40 +63,26 @@ interface PushInput {
 
 async function push(session: Session, { root, threadId, lease, cache, options }: PushInput): Promise<void> {
   const { client, progress, signal } = session
-  const startedAt = Date.now()
-  const [parent, scan] = await Promise.all([headOf(session, threadId, lease), scanWorkspace(root, signal)])
-  const { hashed, unsupported, read } = await hashWorkspace({
-    root,
-    entries: scan.entries,
-    cache,
-    signal,
-    progress: {
-      start: (files) => progress.start('Hashing', files, 'files'),
-      advance: () => progress.advance(1),
-    },
-  })
-  reportUnsupported(session, [...scan.unsupported, ...unsupported], options.skipUnsupported === true)
-  if (read > 0) {
-    // Before the upload, so that a push that fails there need not hash again.
-    await cache.save(hashed, startedAt).catch((error: unknown) => {
-      progress.note(`warning: the stat cache was not saved (${errnoOf(error)}); the next push reads all files again`)
-    })
-  }
+  const head = headOf(session, threadId, lease)
   const transport = createTransport()
-  progress.start('Uploading', 0, 'bytes')
-  const uploaded = await uploadMissing({
+  const captured = await captureWorkspace({
     root,
-    hashed,
-    present: new Set((parent?.files ?? []).filter(isFileEntry).map(({ blobKey }) => blobKey)),
+    parent: head.then((checkpoint) => checkpoint?.files ?? []),
+    cache,
     blobs: client.blobs,
     transport,
+    skipUnsupported: options.skipUnsupported === true,
     signal,
-    progress: { add: (bytes) => progress.add(bytes), advance: (bytes) => progress.advance(bytes) },
+    progress,
   }).finally(() => transport.close())
-  const files = checkpointEntries(scan.entries, hashed, parent?.files ?? [])
+  const parent = await head
+  const { files } = captured
   const differences = compareEntries(parent?.files ?? [], files)
   const changes = differences.added.length + differences.removed.length + differences.changed.length
-  const isNew = parent === null || changes > 0 || options.label !== undefined
+  if (parent !== null && changes === 0 && options.label === undefined) {
+    await report(session, parent, captured, false)
+    return
+  }
   const checkpoint: SandboxCheckpoint = {
     id: `checkpoint-${randomUUID()}`,
     threadId,
@@ -112,11 +96,8 @@ async function push(session: Session, { root, threadId, lease, cache, options }:
     artifacts: parent?.artifacts ?? [],
   }
   signal.throwIfAborted()
-  if (isNew) {
-    await client.checkpoints.append({ checkpoint, expectedHeadId: checkpoint.parentCheckpointId, writer: lease })
-  }
-  progress.stop()
-  await report(session, { checkpoint: isNew ? checkpoint : parent, isNew, scan, unsupported, read, uploaded })
+  await client.checkpoints.append({ checkpoint, expectedHeadId: checkpoint.parentCheckpointId, writer: lease })
+  await report(session, checkpoint, captured, true)
 }
 
 async function headOf(
@@ -128,31 +109,15 @@ async function headOf(
   return id === null ? null : client.checkpoints.get(id)
 }
 
-function reportUnsupported({ progress }: Session, unsupported: readonly Unsupported[], skip: boolean): void {
-  const lines = unsupported.map(({ path, problem }) => `${printable(path)}: ${problem}`)
-  if (lines.length === 0) return
-  if (!skip) {
-    throw new RefusedError(
-      `${count(lines.length, 'entry').replace('entrys', 'entries')} cannot be kept; nothing was stored. Remove them, name them in .sandkeepignore, or give --skip-unsupported.`,
-      lines,
-    )
-  }
-  for (const line of lines) progress.note(`left out: ${line}`)
-}
-
-interface PushReport {
-  checkpoint: SandboxCheckpoint
-  isNew: boolean
-  scan: Scan
-  unsupported: readonly Unsupported[]
-  read: number
-  uploaded: { uploads: number; bytes: number }
-}
-
-async function report({ output }: Session, pushed: PushReport): Promise<void> {
-  const { checkpoint, isNew, scan, uploaded } = pushed
+async function report(
+  { output, progress }: Session,
+  checkpoint: SandboxCheckpoint,
+  captured: Captured,
+  isNew: boolean,
+): Promise<void> {
+  progress.stop()
   const summary = summarize(checkpoint.files)
-  const unsupported = [...scan.unsupported, ...pushed.unsupported]
+  const { skipped, unsupported, uploads, uploadedBytes } = captured
   const value = {
     checkpoint_id: checkpoint.id,
     thread_id: checkpoint.threadId,
@@ -162,26 +127,26 @@ async function report({ output }: Session, pushed: PushReport): Promise<void> {
     folders: summary.folders,
     symlinks: summary.symlinks,
     size_bytes: summary.size,
-    files_read: pushed.read,
-    uploads: uploaded.uploads,
-    uploaded_bytes: uploaded.bytes,
-    skipped: scan.skipped,
+    files_read: captured.read,
+    uploads,
+    uploaded_bytes: uploadedBytes,
+    skipped,
     unsupported,
   }
   await output.result(value, () => {
     const kept = `${count(summary.files, 'file')}, ${formatBytes(summary.size)}`
     const first = isNew
-      ? `${checkpoint.id}: ${kept}; uploaded ${count(uploaded.uploads, 'blob')}, ${formatBytes(uploaded.bytes)}`
+      ? `${checkpoint.id}: ${kept}; uploaded ${count(uploads, 'blob')}, ${formatBytes(uploadedBytes)}`
       : `nothing changed since ${printable(checkpoint.id)}: ${kept}`
-    return [first, ...skippedLine(scan)]
+    return [first, ...skippedLine(skipped)]
   })
 }
 
-function skippedLine(scan: Scan): string[] {
-  if (scan.skipped.length === 0) return []
-  const builtIn = scan.skipped.filter(({ reason }) => reason === 'built_in').length
+function skippedLine(skipped: Captured['skipped']): string[] {
+  if (skipped.length === 0) return []
+  const builtIn = skipped.filter(({ reason }) => reason === 'built_in').length
   const parts: string[] = []
   if (builtIn > 0) parts.push(`${builtIn} by fixed rules (.git, node_modules, .env*)`)
-  if (scan.skipped.length > builtIn) parts.push(`${scan.skipped.length - builtIn} by ignore files`)
-  return [`skipped ${scan.skipped.length}: ${parts.join(', ')}`]
+  if (skipped.length > builtIn) parts.push(`${skipped.length - builtIn} by ignore files`)
+  return [`skipped ${skipped.length}: ${parts.join(', ')}`]
 }
