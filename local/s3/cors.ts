@@ -47,7 +47,7 @@ function findRule(
   headers: readonly string[],
 ): XmlElement | undefined {
   const document = corsDocument(catalog, bucket)
-  if (document === undefined) return undefined
+  if (document === undefined || ![origin, ...headers].every((value) => /^[ -~]*$/.test(value))) return undefined
   return children(parseXml(Buffer.from(document), 'CORSConfiguration'), 'CORSRule').find(
     (rule) =>
       texts(rule, 'AllowedMethod').includes(method) &&

@@ -33,6 +33,7 @@ interface HttpService {
   close(): Promise<void>
 }
 
+/** Makes the server of a catalog: every request is verified, carried out and answered, refusals too. */
 export function createS3Server(service: Service): HttpService {
   const working = new Set<Promise<void>>()
   const work = (incoming: IncomingMessage, outgoing: ServerResponse, onBodyRead: () => void) => {

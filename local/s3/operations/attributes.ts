@@ -92,6 +92,10 @@ function readMetadata(headers: Headers): Record<string, string> {
   for (const [name, value] of Object.entries(headers)) {
     if (!name.startsWith(metadataPrefix)) continue
     const short = name.slice(metadataPrefix.length)
+    // A form or a query can name what no header could be called.
+    if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(short)) {
+      throw new S3Error('InvalidArgument', 'The name of a metadata entry is not valid', { ArgumentName: name })
+    }
     metadata[short] = value
     size += short.length + Buffer.byteLength(value)
   }

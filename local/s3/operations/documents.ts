@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { S3Error, type S3ErrorCode } from '../errors.ts'
-import { buildXml, children, parseXml, text, withoutWhitespace, type XmlElement } from '../xml.ts'
+import { buildXml, children, parseXml, text, texts, withoutWhitespace, type XmlElement } from '../xml.ts'
 import { type Context, type Operation, payloadOf, type Reply, xmlReply } from './context.ts'
 import { parseTagDocument } from './tags.ts'
 
@@ -126,6 +126,12 @@ const corsMethods = new Set(['GET', 'PUT', 'HEAD', 'POST', 'DELETE'])
 function readCors(document: XmlElement): XmlElement {
   const clean = withRules(document, 100, 'CORSRule')
   for (const rule of children(clean, 'CORSRule')) {
+    const age = text(rule, 'MaxAgeSeconds')
+    const exposed = texts(rule, 'ExposeHeader')
+    if (age !== undefined && !/^\d{1,9}$/.test(age)) throw new S3Error('MalformedXML')
+    if (!exposed.every((name) => /^[0-9A-Za-z_*-]+$/.test(name))) {
+      throw new S3Error('InvalidRequest', 'ExposeHeader contains a name that is no header')
+    }
     const methods = [rule.AllowedMethod ?? []].flat()
     if (methods.length === 0 || [rule.AllowedOrigin ?? []].flat().length === 0) throw new S3Error('MalformedXML')
     for (const method of methods) {

@@ -141,6 +141,19 @@ describeS3('buckets', (engine) => {
         },
       }),
     )
+  check('CORS rules that no answer could carry are refused', async () => {
+    const rule = { AllowedMethods: ['GET'], AllowedOrigins: ['*'] }
+    const put = (extra: object) =>
+      engine().s3.send(
+        new PutBucketCorsCommand({
+          Bucket: engine().bucket,
+          CORSConfiguration: { CORSRules: [{ ...rule, ...extra }] },
+        }),
+      )
+    await refused(put({ AllowedMethods: ['PATCH'] }), 400, 'InvalidRequest')
+    await refused(put({ ExposeHeaders: ['a: b'] }), 400, 'InvalidRequest')
+  })
+
   const preflight = (bucket: string, method: string, headers: Record<string, string> = {}) =>
     sendTo(`${engine().endpoint}/${bucket}/k`, {
       method: 'OPTIONS',
@@ -182,6 +195,7 @@ describeS3('buckets', (engine) => {
     const refusals = [
       preflight(Bucket, 'DELETE'),
       preflight(Bucket, 'PUT', { origin: 'https://example.org' }),
+      preflight(Bucket, 'PUT', { origin: Buffer.from('https://報.example.com').toString('latin1') }),
       preflight(Bucket, 'PUT', { 'access-control-request-headers': 'authorization' }),
     ]
     for (const answer of await Promise.all(refusals)) {

@@ -70,6 +70,8 @@ const namesByReason: Readonly<Record<string, readonly string[]>> = {
     'names that DNS would not take are refused',
     'lifecycle rules of less than a day, or twice the same, are refused',
     'metadata over 2 KB is refused',
+    'metadata that no header could name is refused',
+    'CORS rules that no answer could carry are refused',
     'a key may have 1,024 bytes and no more',
     'headers that S3 does not know the value of are refused',
     'a method that an object has not is refused',

@@ -88,6 +88,12 @@ describeS3('forms', (engine) => {
     expect(told).toMatchObject({ Metadata: { turn: '7' }, ContentType: 'text/css' })
   })
 
+  check('metadata that no header could name is refused', async () => {
+    const answer = await post({ Key: 'form/unnamed', Fields: { 'x-amz-meta-ü n': '7' } }, 'hi')
+    expect(answer).toMatchObject({ status: 400, code: 'InvalidArgument' })
+    await missing('form/unnamed')
+  })
+
   check('a checksum of the file is verified', async () => {
     const options = { Key: 'form/checksum', Fields: { 'x-amz-checksum-sha256': sha256('good') } }
     expect(await post(options, 'evil')).toMatchObject({ status: 400, code: 'BadDigest' })
