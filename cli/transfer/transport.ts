@@ -48,8 +48,12 @@ export function createTransport(): Transport {
         sent.on('timeout', () => sent.destroy(new TransferError('The storage did not answer in time.', undefined)))
         sent.on('error', fail)
         sent.on('response', (answer) => {
-          // The answer may come before the body is sent, and end the need for it.
-          if (body?.stream && !sent.writableFinished) body.stream.destroy()
+          if (body?.stream && !sent.writableEnded) {
+            // The answer came before the body was sent, and ends the need for it; so does the connection, which would
+            // wait for the rest.
+            body.stream.destroy()
+            answer.once('end', () => sent.destroy())
+          }
           resolve(answer)
         })
         if (!body?.stream) {

@@ -1,8 +1,12 @@
+import type { FileHandle } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import type { PresignedRequest } from '../../src/blobs/types.ts'
 import { TransferError } from '../errors.ts'
 import { type HashedFile, openFile } from '../workspace/hash.ts'
 import { readProblem, sameContent, stampOf } from '../workspace/scan.ts'
 import { drain, refusal, type Transport } from './transport.ts'
+
+const CHUNK_BYTES = 65_536
 
 /** The file is not the one that was hashed; nothing of it was stored under the old hash. */
 export class FileChangedError extends Error {
@@ -28,7 +32,7 @@ export async function uploadFile(
     const isUnchanged = async () => sameContent(stampOf(await handle.stat({ bigint: true })), hashed.stamp)
     if (!(await isUnchanged())) throw new FileChangedError(path)
     const { size } = hashed.stamp
-    const stream = size === 0 ? null : handle.createReadStream({ start: 0, end: size - 1, autoClose: false })
+    const stream = size === 0 ? null : Readable.from(chunksOf(handle, size), { objectMode: false })
     try {
       const answer = await transport.send(request, { stream, size }, signal)
       if (answer.statusCode !== 200 && answer.statusCode !== 412) throw await refusal(answer, 'an upload')
@@ -44,5 +48,16 @@ export async function uploadFile(
     throw error
   } finally {
     await handle.close()
+  }
+}
+
+/** Not the handle's own stream: that one closes the handle, which is still needed to see whether the file changed. */
+async function* chunksOf(handle: FileHandle, size: number): AsyncGenerator<Buffer> {
+  for (let position = 0; position < size; ) {
+    const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size - position))
+    const { bytesRead } = await handle.read(chunk, 0, chunk.length, position)
+    if (bytesRead === 0) return
+    yield chunk.subarray(0, bytesRead)
+    position += bytesRead
   }
 }

@@ -1,9 +1,22 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { InterruptedError } from '../../cli/errors.ts'
+import { createTransport } from '../../cli/transfer/transport.ts'
+import { stageFiles } from '../../cli/workspace/stage-files.ts'
 import { runCommand } from './support/command.ts'
 import { type FakeDeployment, startFakeDeployment } from './support/fake-deployment.ts'
 import { makeTree, readTree, temporaryFolder } from './support/tree.ts'
@@ -217,6 +230,27 @@ describe('push', () => {
     expect(fake.leases.size).toBe(0)
   })
 
+  test('leaves out a file that is gone before its upload', async () => {
+    makeTree(source, { a: 'a', b: 'b' })
+    const { prepareUploads } = fake.client.blobs
+    fake.client.blobs.prepareUploads = (wanted) => {
+      rmSync(join(source, 'b'), { force: true })
+      return prepareUploads(wanted)
+    }
+    expect(await push()).toMatchObject({ code: 0 })
+    expect(head()?.files.map(({ path }) => path)).toEqual(['a'])
+  })
+
+  test('starts over with a file that gets shorter on its way', async () => {
+    makeTree(source, { big: Buffer.alloc(30 * 1024 * 1024, 'x') })
+    fake.intercept = () => {
+      if (statSync(join(source, 'big')).size > 5) truncateSync(join(source, 'big'), 5)
+      return false
+    }
+    expect(await push()).toMatchObject({ code: 0, stderr: 'Hashing: 1 file\nUploading: 31.5 MB\nUploading: 5 B\n' })
+    expect(head()?.files).toMatchObject([{ blobKey: blobKey('xxxxx'), size: 5 }])
+  })
+
   test('fails when the storage will not take bytes that did not change', async () => {
     makeTree(source, { a: 'x' })
     fake.intercept = (_request, response) => {
@@ -245,6 +279,18 @@ describe('push', () => {
     expect(await push()).toMatchObject({ code: 0 })
     expect(failures).toBe(2)
     expect([...fake.blobs.keys()].sort()).toEqual([blobKey('one'), blobKey('two')].sort())
+  })
+
+  test('is not held up by answers that come before the body is sent', { timeout: 15_000 }, async () => {
+    const files = Array.from({ length: 40 }, (_, index) => [`f${index}`, Buffer.alloc(4 * 1024 * 1024, `${index} `)])
+    makeTree(source, Object.fromEntries(files))
+    fake.intercept = (request, response) => {
+      request.pause()
+      response.writeHead(412).end()
+      return true
+    }
+    expect(await push()).toMatchObject({ code: 0 })
+    expect(head()?.files).toHaveLength(40)
   })
 
   test('asks for a new request when the one it has ran out', async () => {
@@ -525,6 +571,26 @@ describe('pull', () => {
     ])
   })
 
+  test('downloads content whose copy in the target turns out to be another', async () => {
+    makeTree(target, { stale: 'other' })
+    const staging = makeTree(join(base, 'staging'), {})
+    const entry = { path: 'a', ...put('right') }
+    const transport = createTransport()
+    const staged = await stageFiles({
+      root: target,
+      folder: staging,
+      files: [entry],
+      sources: new Map([[entry.blobKey, 'stale']]),
+      blobs: fake.client.blobs,
+      transport,
+      signal: new AbortController().signal,
+      onBlob: () => undefined,
+    })
+    transport.close()
+    expect(staged.downloads).toBe(1)
+    expect(readFileSync(staged.files.get('a') ?? '', 'utf8')).toBe('right')
+  })
+
   test('sees content that changed under the same size and time', async () => {
     give([{ path: 'a', ...put('right') }])
     await pull()
@@ -561,7 +627,12 @@ describe('pull', () => {
     expect((await sandkeep(['pull', target, '--thread', 'main'], interrupt.signal)).code).toBe(130)
     expect(readTree(target)).toEqual(before)
     rmSync(target, { recursive: true })
-    expect((await sandkeep(['pull', target, '--thread', 'main'], interrupt.signal)).code).toBe(130)
+    const again = new AbortController()
+    fake.intercept = () => {
+      again.abort(new InterruptedError())
+      return true
+    }
+    expect((await sandkeep(['pull', target, '--thread', 'main'], again.signal)).code).toBe(130)
     expect(() => lstatSync(target)).toThrow('ENOENT')
     fake.intercept = () => false
     expect(await pull()).toMatchObject({ code: 0 })
