@@ -16,10 +16,24 @@ export class SandkeepBucket extends Bucket {
       encryption: BucketEncryption.S3_MANAGED,
       enforceSSL: true,
       objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      // The sweep deletes versions, so that a delete which arrives late finds nothing newer.
+      versioned: true,
       lifecycleRules: [
         { id: 'abort-incomplete-uploads', abortIncompleteMultipartUploadAfter: Duration.days(1) },
         // Blobs and bodies have no such rule: their age says nothing about their use.
-        { id: 'expire-staging', prefix: OBJECT_PREFIXES.staging, expiration: Duration.days(1) },
+        {
+          id: 'expire-staging',
+          prefix: OBJECT_PREFIXES.staging,
+          expiration: Duration.days(1),
+          noncurrentVersionExpiration: Duration.days(1),
+        },
+        // A body that was deleted is of no use to anyone. Old versions of blobs are the sweep's.
+        {
+          id: 'expire-deleted-bodies',
+          prefix: OBJECT_PREFIXES.bodies,
+          noncurrentVersionExpiration: Duration.days(1),
+          expiredObjectDeleteMarker: true,
+        },
       ],
       removalPolicy: props.removalPolicy,
       autoDeleteObjects: props.removalPolicy === RemovalPolicy.DESTROY,

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { CreateTableCommand, DynamoDBClient, ResourceInUseException } from '@aws-sdk/client-dynamodb'
-import { S3Client } from '@aws-sdk/client-s3'
+import { PutBucketVersioningCommand, S3Client } from '@aws-sdk/client-s3'
 import type { SandboxCheckpointStoreOptions } from '../src/checkpoints/types.ts'
 import { createKeyStore } from '../src/keys/store.ts'
 import { createTableInput } from '../src/table/schema.ts'
@@ -90,6 +90,7 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
   })
   running.add(() => s3.destroy())
   await createTable(dynamodb)
+  await s3.send(new PutBucketVersioningCommand({ Bucket: NAME, VersioningConfiguration: { Status: 'Enabled' } }))
   const apiKey = await platformKey(dynamodb, settings)
   if (dir !== undefined && apiKey !== settings.apiKey) await writeSettings(dir, { ...settings, apiKey })
 

@@ -14,6 +14,9 @@ import {
 import pMap from 'p-map'
 import { BlobHashMismatchError, InvalidInputError } from '../errors.ts'
 import { EXCHANGE_LIMIT, MAX_BLOB_BYTES } from '../limits.ts'
+import { Pages } from '../sweep/pages.ts'
+import { isPresent, uploadReplaces } from '../sweep/protocol.ts'
+import { Table } from '../table/table.ts'
 import { retryTransient, TransientError } from '../table/transient.ts'
 import { parseScope, type Scope } from '../tenancy/scope.ts'
 import { blobHash } from './keys.ts'
@@ -44,11 +47,14 @@ class S3BlobStore implements BlobStore, BlobExchange {
   readonly #s3: S3Client
   readonly #bucketName: string
   readonly #scope: Scope
+  /** What the sweep has condemned. It is asked before the bucket: what is on no page then, and stored after, stays. */
+  readonly #pages: Pages
 
-  constructor({ s3, bucketName, scope }: BlobStoreConfig) {
+  constructor({ dynamodb, s3, tableName, bucketName, scope }: BlobStoreConfig) {
     this.#s3 = s3
     this.#bucketName = bucketName
     this.#scope = parseScope(scope.tenant, scope.project)
+    this.#pages = new Pages(new Table(dynamodb, tableName), this.#scope, 'blobs')
   }
 
   async get(key: string): Promise<BlobBody | null> {
@@ -71,6 +77,13 @@ class S3BlobStore implements BlobStore, BlobExchange {
 
   async head(key: string): Promise<BlobInfo | null> {
     blobHash(key)
+    const condemned = await this.#pages.condemnedAmong([key])
+    const info = await this.#stat(key)
+    return isPresent(info !== null, condemned.has(key)) ? info : null
+  }
+
+  /** What the bucket has under a key, condemned or not. */
+  async #stat(key: string): Promise<BlobInfo | null> {
     return retryTransient(async () => {
       try {
         const { ContentLength = 0, LastModified } = await this.#s3.send(new HeadObjectCommand(this.#object(key)))
@@ -87,12 +100,13 @@ class S3BlobStore implements BlobStore, BlobExchange {
     const hash = createHash('sha256').update(body).digest()
     const actual = hash.toString('hex')
     if (actual !== expected) throw new BlobHashMismatchError(key, actual)
+    const condemned = await this.#pages.condemnedAmong([key])
     const command = new PutObjectCommand({
       ...this.#object(key),
       Body: body,
       ContentType: 'application/octet-stream',
       ChecksumSHA256: hash.toString('base64'),
-      IfNoneMatch: '*',
+      ...(!uploadReplaces(condemned.has(key)) && { IfNoneMatch: '*' }),
     })
     await retryTransient(async () => {
       try {
@@ -143,7 +157,8 @@ class S3BlobStore implements BlobStore, BlobExchange {
       }
       sizes.set(key, size)
     }
-    const prepared = await pMap(sizes, ([key, size]) => this.#prepareUpload(key, size), {
+    const condemned = await this.#pages.condemnedAmong([...sizes.keys()])
+    const prepared = await pMap(sizes, ([key, size]) => this.#prepareUpload(key, size, condemned.has(key)), {
       concurrency: LOOKUP_CONCURRENCY,
     })
     return prepared.filter((upload) => upload !== undefined)
@@ -157,7 +172,7 @@ class S3BlobStore implements BlobStore, BlobExchange {
     return pMap(
       keys,
       async (key) => {
-        const info = await this.head(key)
+        const info = await this.#stat(key)
         if (!info) return { key, download: null }
         const download = await presignGet({
           s3: this.#s3,
@@ -170,15 +185,19 @@ class S3BlobStore implements BlobStore, BlobExchange {
     )
   }
 
-  async #prepareUpload(key: string, size: number): Promise<{ key: string; upload: PresignedRequest } | undefined> {
-    if (await this.head(key)) return undefined
+  async #prepareUpload(
+    key: string,
+    size: number,
+    condemned: boolean,
+  ): Promise<{ key: string; upload: PresignedRequest } | undefined> {
+    if (isPresent((await this.#stat(key)) !== null, condemned)) return undefined
     const upload = await presignPut({
       s3: this.#s3,
       bucketName: this.#bucketName,
       objectKey: this.#objectKey(key),
       size,
       sha256Hex: blobHash(key),
-      ifNoneMatch: '*',
+      ...(!uploadReplaces(condemned) && { ifNoneMatch: '*' as const }),
     })
     return { key, upload }
   }

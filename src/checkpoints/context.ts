@@ -1,3 +1,4 @@
+import type { S3Client } from '@aws-sdk/client-s3'
 import type { Table } from '../table/table.ts'
 import type { Scope } from '../tenancy/scope.ts'
 import type { Bodies } from './bodies.ts'
@@ -7,6 +8,8 @@ import type { SandboxCheckpointWriter } from './types.ts'
 /** What the parts of one store share. */
 export interface StoreContext {
   readonly table: Table
+  readonly s3: S3Client
+  readonly bucketName: string
   readonly bodies: Bodies
   readonly scope: Scope
   /** Milliseconds since the epoch. */

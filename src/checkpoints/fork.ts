@@ -1,3 +1,4 @@
+import { renewCondemned } from '../blobs/renew.ts'
 import { checkpointKey, threadKey } from '../table/keys.ts'
 import { retryTransient } from '../table/transient.ts'
 import { hashText } from '../text.ts'
@@ -28,6 +29,7 @@ export async function forkFromCheckpoint(
   checkWriterOf(destinationThreadId, writer)
   const destination = await retryTransient(() => getThread(context, hashText(destinationThreadId)))
   checkWriter(destination, writer, context.now())
+  if (!(await renewCondemned(context, blobKeysOf(source)))) throw sourceNotFound()
   const checkpoint: SandboxCheckpoint = {
     id: destinationCheckpointId,
     threadId: destinationThreadId,
@@ -50,6 +52,10 @@ export async function forkFromCheckpoint(
     guards: { actions: sourceGuards(context, record), refused: sourceNotFound },
   })
   return { checkpoint }
+}
+
+function blobKeysOf({ files, artifacts }: SandboxCheckpoint): string[] {
+  return [...files, ...artifacts].flatMap((entry) => ('blobKey' in entry ? entry.blobKey : []))
 }
 
 function readSource(context: StoreContext, id: string) {

@@ -48,6 +48,8 @@ export function createCheckpointStore(config: CheckpointStoreConfig): Checkpoint
   const scope = parseScope(config.scope.tenant, config.scope.project)
   const context: StoreContext = {
     table: new Table(config.dynamodb, config.tableName),
+    s3: config.s3,
+    bucketName: config.bucketName,
     bodies: new Bodies(config.s3, config.bucketName, scope),
     scope,
     now: config.now ?? Date.now,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, PutBucketVersioningCommand, S3Client } from '@aws-sdk/client-s3'
 import { startDynamoDb } from '../../local/dynamodb/index.ts'
 import { startS3 } from '../../local/s3/index.ts'
 import { createTableInput } from '../../src/table/schema.ts'
@@ -38,6 +38,7 @@ export async function startEngines(): Promise<Engines> {
   })
   await dynamodb.send(new CreateTableCommand(createTableInput(name)))
   await s3.send(new CreateBucketCommand({ Bucket: name }))
+  await s3.send(new PutBucketVersioningCommand({ Bucket: name, VersioningConfiguration: { Status: 'Enabled' } }))
 
   let scopes = 0
   return {

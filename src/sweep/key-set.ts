@@ -1,0 +1,130 @@
+import { blobHash } from '../blobs/keys.ts'
+
+const HASH_BYTES = 32
+/** Kind and hash. */
+const RECORD_BYTES = 1 + HASH_BYTES
+const FIRST_SLOTS = 4_096
+/** At most this share of the slots is used. */
+const LOAD = 0.7
+
+/** The first byte of a record, in the order of the keys; 0 marks a free slot. */
+const ARTIFACT = 1
+const FILE = 2
+
+/**
+ * A set of blob keys, and how often each was added, in bounded memory: 37 bytes a slot. When it is full it gives up the upper half of the keys: from
+ * then on it knows only those below `limit`, and the others take another pass.
+ */
+export class KeySet {
+  readonly #maxSlots: number
+  #slots = Buffer.alloc(FIRST_SLOTS * RECORD_BYTES)
+  #counts = new Uint32Array(FIRST_SLOTS)
+  #slotCount = FIRST_SLOTS
+  #size = 0
+  #limit: Buffer | undefined
+  readonly #from: Buffer
+
+  /** `from`: keys below it are left out. `maxSlots`: a power of two; 2^21 slots are 74 MiB and hold 1.4 million keys. */
+  constructor({ from, maxSlots = 2 ** 21 }: { from?: string | undefined; maxSlots?: number } = {}) {
+    this.#maxSlots = Math.max(maxSlots, FIRST_SLOTS)
+    this.#from = from === undefined ? Buffer.alloc(RECORD_BYTES) : recordOf(from)
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** All keys below this one are known; undefined: all keys are. */
+  get limit(): string | undefined {
+    if (!this.#limit) return undefined
+    const prefix = this.#limit[0] === FILE ? 'sandbox-files' : 'sandbox-artifacts'
+    return `${prefix}/sha256/${this.#limit.toString('hex', 1)}`
+  }
+
+  /** Adds a packed list of hashes, of which the first `fileKeys` are of files and the others of artifacts. */
+  addPacked(packed: Buffer, fileKeys: number): void {
+    for (let offset = 0; offset < packed.length; offset += HASH_BYTES) {
+      this.#add(offset < fileKeys * HASH_BYTES ? FILE : ARTIFACT, packed, offset, 1)
+    }
+  }
+
+  /** How often a key was added. */
+  count(key: string): number {
+    const record = recordOf(key)
+    return this.#counts[this.#find(record[0] ?? 0, record, 1)] ?? 0
+  }
+
+  #add(kind: number, hashes: Buffer, offset: number, times: number): void {
+    if (compare(this.#from, kind, hashes, offset) > 0) return
+    if (this.#limit && compare(this.#limit, kind, hashes, offset) <= 0) return
+    const index = this.#find(kind, hashes, offset)
+    const slot = index * RECORD_BYTES
+    if (this.#slots[slot] === 0) {
+      if (this.#size + 1 > this.#slotCount * LOAD) {
+        this.#makeRoom()
+        this.#add(kind, hashes, offset, times)
+        return
+      }
+      this.#slots[slot] = kind
+      hashes.copy(this.#slots, slot + 1, offset, offset + HASH_BYTES)
+      this.#size++
+    }
+    this.#counts[index] = (this.#counts[index] ?? 0) + times
+  }
+
+  /** The slot of the key, or the free one where it would lie. Hashes are spread evenly already. */
+  #find(kind: number, hashes: Buffer, offset: number): number {
+    let index = hashes.readUInt32LE(offset) % this.#slotCount
+    for (;;) {
+      const slot = index * RECORD_BYTES
+      const known = this.#slots[slot]
+      if (known === 0) return index
+      if (
+        known === kind &&
+        hashes.compare(this.#slots, slot + 1, slot + RECORD_BYTES, offset, offset + HASH_BYTES) === 0
+      ) {
+        return index
+      }
+      index = (index + 1) % this.#slotCount
+    }
+  }
+
+  #makeRoom(): void {
+    const [slots, counts] = [this.#slots, this.#counts]
+    if (this.#slotCount < this.#maxSlots) this.#slotCount *= 2
+    else this.#limit = this.#median()
+    this.#slots = Buffer.alloc(this.#slotCount * RECORD_BYTES)
+    this.#counts = new Uint32Array(this.#slotCount)
+    this.#size = 0
+    for (const [index, count] of counts.entries()) {
+      const slot = index * RECORD_BYTES
+      if (count > 0) this.#add(slots[slot] ?? 0, slots, slot + 1, count)
+    }
+  }
+
+  /** A record with about as many keys below it as above: exact to the first four bytes of the hash. */
+  #median(): Buffer {
+    const heads = new Float64Array(this.#size)
+    let count = 0
+    for (let slot = 0; slot < this.#slots.length; slot += RECORD_BYTES) {
+      const kind = this.#slots[slot] ?? 0
+      if (kind !== 0) heads[count++] = kind * 2 ** 32 + this.#slots.readUInt32BE(slot + 1)
+    }
+    const middle = heads.sort()[count >> 1] ?? 0
+    const record = Buffer.alloc(RECORD_BYTES)
+    record[0] = Math.floor(middle / 2 ** 32)
+    record.writeUInt32BE(middle % 2 ** 32, 1)
+    return record
+  }
+}
+
+function compare(record: Buffer, kind: number, hashes: Buffer, offset: number): number {
+  return (record[0] ?? 0) - kind || record.compare(hashes, offset, offset + HASH_BYTES, 1, RECORD_BYTES)
+}
+
+function recordOf(key: string): Buffer {
+  const record = Buffer.alloc(RECORD_BYTES)
+  record[0] = key.startsWith('sandbox-files/') ? FILE : ARTIFACT
+  record.write(blobHash(key), 1, 'hex')
+  return record
+}

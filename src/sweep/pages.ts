@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto'
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { sweepKey, sweepPartition } from '../table/keys.ts'
+import type { Item, Table } from '../table/table.ts'
+import { retryTransient } from '../table/transient.ts'
+import type { Scope } from '../tenancy/scope.ts'
+
+/** A version of an object of the bucket that is condemned. */
+export interface Condemned {
+  /** Of a blob the blob's key; of a body what follows the scope in the object's key. */
+  key: string
+  versionId: string
+  size: number
+  current: boolean
+}
+
+/** A page without what stands on it. */
+export interface PageName {
+  sortKey: string
+  /** The note of the writer leases that were live when the page was there. Without one nothing on it may go. */
+  note?: string
+}
+
+export interface Page extends PageName {
+  first: string
+  last: string
+  entries: Condemned[]
+}
+
+/** Entries of one page: with some 70 bytes each it stays within DynamoDB's 400 KB an item. */
+export const PAGE_ENTRIES = 4_000
+
+/** The pages of one scope on which condemned objects stand, in the order of the last keys on them. */
+export class Pages {
+  readonly #table: Table
+  readonly #scope: Scope
+  readonly #prefix: string
+
+  constructor(table: Table, scope: Scope, kind: 'blobs' | 'bodies') {
+    this.#table = table
+    this.#scope = scope
+    this.#prefix = `${kind}#`
+  }
+
+  /** Writes a page of entries in the order of their keys, under a name that no page had before. */
+  async write(entries: Condemned[]): Promise<void> {
+    const [first, last] = [entries.at(0)?.key, entries.at(-1)?.key]
+    const rows = entries.map(({ key, versionId, size, current }) => [key, versionId, size, current])
+    const sortKey = `${this.#prefix}${last}#${randomUUID()}`
+    const packed = zstdCompressSync(JSON.stringify(rows))
+    await retryTransient(() => this.#table.put({ ...sweepKey(this.#scope, sortKey), first, last, packed }))
+  }
+
+  /** The pages whose last key is `from` or after it. */
+  async *read(from = ''): AsyncGenerator<Page> {
+    // Ends before the `#` of the first sort key that is wanted.
+    const after = this.#prefix + from
+    for await (const items of this.#table.query(sweepPartition(this.#scope), { prefix: this.#prefix, after })) {
+      for (const item of items) yield readPage(item)
+    }
+  }
+
+  async names(): Promise<PageName[]> {
+    const names: PageName[] = []
+    const options = { prefix: this.#prefix, attributes: ['sk', 'note'] }
+    for await (const items of this.#table.query(sweepPartition(this.#scope), options)) {
+      for (const item of items) names.push(readName(item))
+    }
+    return names
+  }
+
+  /** Notes the leases that a page has to wait for. One that another sweep has removed stays removed. */
+  async setNote({ sortKey }: PageName, note: string): Promise<void> {
+    await retryTransient(() =>
+      this.#table.update(sweepKey(this.#scope, sortKey), {
+        expression: 'SET #note = :note',
+        condition: 'attribute_exists(pk)',
+        names: { '#note': 'note' },
+        values: { ':note': note },
+      }),
+    )
+  }
+
+  /** Those of the keys that stand on a page. */
+  async condemnedAmong(keys: readonly string[]): Promise<Set<string>> {
+    const wanted = new Set(keys)
+    const found = new Set<string>()
+    // Keys are ASCII: the default order is that of their bytes. Pages may overlap, so all from the least on count.
+    const [least] = [...wanted].sort()
+    if (least === undefined) return found
+    for await (const { entries } of this.read(least)) {
+      for (const { key } of entries) if (wanted.has(key)) found.add(key)
+    }
+    return found
+  }
+
+  async remove({ sortKey }: PageName): Promise<void> {
+    await retryTransient(() => this.#table.delete(sweepKey(this.#scope, sortKey)))
+  }
+}
+
+function readName({ sk, note }: Item): PageName {
+  return { sortKey: sk as string, ...(note !== undefined && { note: note as string }) }
+}
+
+function readPage(item: Item): Page {
+  const rows = JSON.parse(zstdDecompressSync(item.packed as Uint8Array).toString()) as Array<
+    [string, string, number, boolean]
+  >
+  return {
+    ...readName(item),
+    first: item.first as string,
+    last: item.last as string,
+    entries: rows.map(([key, versionId, size, current]) => ({ key, versionId, size, current })),
+  }
+}

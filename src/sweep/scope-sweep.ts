@@ -1,0 +1,231 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { S3Client } from '@aws-sdk/client-s3'
+import { blobObjectPrefix, bodyObjectPrefix, stagingObjectPrefix } from '../blobs/object-keys.ts'
+import { Bodies } from '../checkpoints/bodies.ts'
+import { byThread, readChain } from '../checkpoints/chain.ts'
+import { META_ATTRIBUTES } from '../checkpoints/read.ts'
+import { clearAway } from '../checkpoints/remove.ts'
+import { SHARDS, shardPartition, threadKey } from '../table/keys.ts'
+import type { Table } from '../table/table.ts'
+import type { Scope } from '../tenancy/scope.ts'
+import { condemnBlobs, condemnBodies, readReferences } from './condemn.ts'
+import { forgetNotes, graceIsOver, noteLeases } from './grace.ts'
+import { type Condemned, type Page, Pages } from './pages.ts'
+import { deletes } from './protocol.ts'
+import { noCounts, type SweepCounts } from './report.ts'
+import { type DeleteFailure, Versions } from './versions.ts'
+
+export interface ScopeSweepInput {
+  table: Table
+  s3: S3Client
+  bucketName: string
+  scope: Scope
+  /** Milliseconds since the epoch. */
+  now: () => number
+  /** Only what is older than this goes, strictly. */
+  olderThanMs: number
+  /** Counts what would be condemned, and changes nothing. */
+  dryRun: boolean
+  /** How long to wait, at most, for the writer leases that were live when something was condemned. */
+  waitMs: number
+  /** Slots of the set of references: see KeySet. */
+  maxSlots?: number
+}
+
+export interface ScopeSweepResult {
+  counts: SweepCounts
+  /** The keys of the blobs that went, in the order of the keys. */
+  deletedBlobs: string[]
+  failures: DeleteFailure[]
+  /** What is condemned waits for writer leases to end. */
+  waiting: boolean
+  /** Requests to S3. */
+  lists: number
+  deletes: number
+}
+
+/** Nothing can still be using an upload that was staged so long ago: its request lasts minutes. */
+const STAGING_MS = 86_400_000
+const GRACE_CHECK_MS = 1_000
+
+/**
+ * Sweeps one scope, at any time of day: finishes what an earlier run condemned, clears away what is deleted already,
+ * condemns what is unused, and deletes it when the leases allow. Killed anywhere, the next run goes on; two at a time
+ * do no harm. What each step rests on is said in `protocol.ts`.
+ */
+export async function sweepScope(input: ScopeSweepInput): Promise<ScopeSweepResult> {
+  return new ScopeSweep(input).run()
+}
+
+class ScopeSweep {
+  readonly #input: ScopeSweepInput
+  readonly #context: { table: Table; scope: Scope; bodies: Bodies; now: () => number }
+  readonly #blobs: Versions
+  readonly #bodies: Versions
+  readonly #staging: Versions
+  readonly #blobPages: Pages
+  readonly #bodyPages: Pages
+  readonly #counts = noCounts()
+  readonly #deletedBlobs: string[] = []
+  readonly #failures: DeleteFailure[] = []
+
+  constructor(input: ScopeSweepInput) {
+    const { table, s3, bucketName, scope, now } = input
+    this.#input = input
+    this.#context = { table, scope, now, bodies: new Bodies(s3, bucketName, scope) }
+    this.#blobs = new Versions(s3, bucketName, blobObjectPrefix(scope))
+    this.#bodies = new Versions(s3, bucketName, bodyObjectPrefix(scope))
+    this.#staging = new Versions(s3, bucketName, stagingObjectPrefix(scope))
+    this.#blobPages = new Pages(table, scope, 'blobs')
+    this.#bodyPages = new Pages(table, scope, 'bodies')
+  }
+
+  async run(): Promise<ScopeSweepResult> {
+    if (this.#input.dryRun) {
+      await this.#condemn(async () => undefined)
+      return this.#result(false)
+    }
+    // Pages of a run that was killed, or that had to wait.
+    const waiting = !(await this.#finishPages(0))
+    await this.#clearDeleted()
+    await this.#clearStaging()
+    // What is condemned already would only be condemned again.
+    if (waiting || this.#failures.length > 0) return this.#result(waiting)
+    await this.#condemn((pages, entries) => pages.write(entries))
+    return this.#result(!(await this.#finishPages(this.#input.waitMs)))
+  }
+
+  async #condemn(write: (pages: Pages, entries: Condemned[]) => Promise<void>): Promise<void> {
+    const { olderThanMs, maxSlots } = this.#input
+    const before = this.#context.now() - olderThanMs
+    const input = { before, counts: this.#counts, ...(maxSlots !== undefined && { maxSlots }) }
+    await condemnBlobs(this.#context, this.#blobs, { ...input, write: (entries) => write(this.#blobPages, entries) })
+    await condemnBodies(this.#context, this.#bodies, { ...input, write: (entries) => write(this.#bodyPages, entries) })
+  }
+
+  /** Deletes what stands on pages, once the leases allow. False: they do not, yet. */
+  async #finishPages(waitMs: number): Promise<boolean> {
+    const until = Date.now() + waitMs
+    for (;;) {
+      const { over, waiting } = await this.#notes()
+      if (over.size > 0) {
+        // The references are read after the leases have ended, and before anything goes.
+        await this.#deleteBlobPages(over)
+        await this.#deleteBodyPages(over)
+      }
+      if (!waiting || Date.now() >= until) return !waiting
+      await sleep(GRACE_CHECK_MS)
+    }
+  }
+
+  /** The notes of the pages that are there, those whose leases have ended; pages without a whole note get one. */
+  async #notes(): Promise<{ over: Set<string>; waiting: boolean }> {
+    const named = await Promise.all(
+      [this.#blobPages, this.#bodyPages].map(async (pages) =>
+        (await pages.names()).map((name) => ({ pages, name, note: name.note })),
+      ),
+    )
+    const all = named.flat()
+    const states = new Map<string, boolean | undefined>()
+    for (const { note } of all) {
+      if (note !== undefined && !states.has(note)) states.set(note, await graceIsOver(this.#context, note))
+    }
+    const without = all.filter(({ note }) => note === undefined || states.get(note) === undefined)
+    if (without.length > 0) {
+      // Noted after the pages were read: each was there before.
+      const note = await noteLeases(this.#context)
+      for (const { pages, name } of without) await pages.setNote(name, note)
+      states.set(note, await graceIsOver(this.#context, note))
+    }
+    await forgetNotes(this.#context, new Set(states.keys()))
+    const over = new Set([...states].filter(([, ended]) => ended === true).map(([note]) => note))
+    return { over, waiting: [...states.values()].includes(false) }
+  }
+
+  async #deleteBlobPages(over: ReadonlySet<string>): Promise<void> {
+    let references = await readReferences(this.#context, undefined, this.#input.maxSlots)
+    for await (const page of this.#blobPages.read()) {
+      if (page.note === undefined || !over.has(page.note)) continue
+      const { limit } = references
+      if (limit !== undefined && page.last >= limit) {
+        references = await readReferences(this.#context, page.first, this.#input.maxSlots)
+      }
+      const gone = await this.#deletePage(this.#blobPages, this.#blobs, page, (key) => references.count(key) > 0)
+      for (const { key } of gone) if (this.#deletedBlobs.at(-1) !== key) this.#deletedBlobs.push(key)
+    }
+  }
+
+  async #deleteBodyPages(over: ReadonlySet<string>): Promise<void> {
+    for await (const page of this.#bodyPages.read()) {
+      if (page.note === undefined || !over.has(page.note)) continue
+      const named = new Set<string>()
+      for (const threadHash of new Set(page.entries.map(({ key }) => key.split('/')[0] ?? ''))) {
+        for (const name of await this.#bodyNames(threadHash)) named.add(`${threadHash}/${name}`)
+      }
+      await this.#deletePage(this.#bodyPages, this.#bodies, page, (key) => named.has(key))
+    }
+  }
+
+  async #bodyNames(threadHash: string): Promise<string[]> {
+    const { pk, sk } = threadKey(this.#context.scope, threadHash)
+    const names: string[] = []
+    for await (const items of this.#context.table.query(pk, { prefix: sk, attributes: ['bodyName'] })) {
+      for (const { bodyName } of items) if (bodyName !== undefined) names.push(bodyName as string)
+    }
+    return names
+  }
+
+  /** Deletes the entries of a page that are unused still, and then the page. @returns the entries that went */
+  async #deletePage(
+    pages: Pages,
+    versions: Versions,
+    page: Page,
+    used: (key: string) => boolean,
+  ): Promise<Condemned[]> {
+    const doomed = page.entries.filter((entry) => deletes(entry, used(entry.key)))
+    const failures = await versions.delete(doomed)
+    const failed = new Set(failures.map(({ key }) => key))
+    const gone = doomed.filter(({ key }) => !failed.has(key))
+    this.#failures.push(...failures)
+    this.#counts.spared += page.entries.length - doomed.length
+    this.#counts.deleted += gone.length
+    this.#counts.bytesFreed += gone.reduce((sum, { size }) => sum + size, 0)
+    if (failures.length === 0) await pages.remove(page)
+    return gone
+  }
+
+  /** What prunes left behind when they were killed after their commit. */
+  async #clearDeleted(): Promise<void> {
+    const { table, scope } = this.#context
+    for (const shard of SHARDS) {
+      const pages = table.query(shardPartition(scope, shard), { attributes: META_ATTRIBUTES })
+      for await (const items of byThread(pages)) {
+        // A thread that changes just now is left to the next sweep.
+        const dead = readChain(items)?.dead ?? []
+        await clearAway(this.#context, dead)
+        this.#counts.cleared += dead.length
+      }
+    }
+  }
+
+  async #clearStaging(): Promise<void> {
+    const before = this.#context.now() - STAGING_MS
+    for await (const listed of this.#staging.list()) {
+      const stale = listed.filter(({ uploadedAt }) => uploadedAt < before)
+      this.#failures.push(...(await this.#staging.delete(stale)))
+      this.#counts.cleared += stale.length
+    }
+  }
+
+  #result(waiting: boolean): ScopeSweepResult {
+    const all = [this.#blobs, this.#bodies, this.#staging]
+    return {
+      counts: this.#counts,
+      deletedBlobs: this.#deletedBlobs,
+      failures: this.#failures,
+      waiting,
+      lists: all.reduce((sum, { lists }) => sum + lists, 0),
+      deletes: all.reduce((sum, { deletes }) => sum + deletes, 0),
+    }
+  }
+}
