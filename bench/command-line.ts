@@ -1,0 +1,61 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import { type Measured, runNode } from './measured-process.ts'
+import type { RequestCounts } from './stack-process.ts'
+
+const MAIN = path.join(path.dirname(import.meta.dirname), 'cli', 'main.ts')
+
+/** A local stack in a process of its own. */
+export interface StackProcess {
+  url: string
+  apiKey: string
+  /** The requests since the last time. */
+  takeCounts(): Promise<RequestCounts>
+  stop(): Promise<void>
+}
+
+export async function startStackProcess(): Promise<StackProcess> {
+  const child = fork(path.join(import.meta.dirname, 'stack-process.ts'), [], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  const [{ url, apiKey }] = await once(child, 'message')
+  return {
+    url,
+    apiKey,
+    takeCounts: async () => {
+      child.send('take')
+      const [counts] = await once(child, 'message')
+      return counts
+    },
+    stop: async () => {
+      child.disconnect()
+      await once(child, 'exit')
+    },
+  }
+}
+
+/** How a user calls the command: a project, and a home for settings and caches. */
+export interface User {
+  stack: StackProcess
+  project: string
+  home: string
+}
+
+/** Runs the command as a user does. `flags`: of node. @throws Error with its stderr when it fails */
+export function sandkeep(
+  { stack, project, home }: User,
+  args: readonly string[],
+  flags: readonly string[] = [],
+): Promise<Measured> {
+  return runNode(MAIN, args, {
+    flags,
+    env: {
+      HOME: home,
+      SANDBOX_GATEWAY_URL: stack.url,
+      SANDBOX_API_KEY: stack.apiKey,
+      SANDBOX_TENANT: 'bench',
+      SANDBOX_PROJECT: project,
+    },
+  })
+}
