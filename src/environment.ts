@@ -2,4 +2,5 @@
 export const ENVIRONMENT = {
   tableName: 'TABLE_NAME',
   bucketName: 'BUCKET_NAME',
+  sweepFunction: 'SWEEP_FUNCTION',
 } as const

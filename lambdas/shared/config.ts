@@ -25,7 +25,7 @@ export function configFromEnvironment(environment: NodeJS.ProcessEnv): HandlerCo
   }
 }
 
-function required(environment: NodeJS.ProcessEnv, name: string): string {
+export function required(environment: NodeJS.ProcessEnv, name: string): string {
   const value = environment[name]
   if (value === undefined || value === '') throw new Error(`The environment variable ${name} is not set.`)
   return value

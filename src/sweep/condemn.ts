@@ -10,20 +10,31 @@ import type { Versions } from './versions.ts'
 type SweepContext = Pick<StoreContext, 'table' | 'scope' | 'bodies'>
 
 /** How often each blob of the scope is referenced, for the keys from `from` on, or for as many as fit into memory. */
-export async function readReferences(context: SweepContext, from?: string, maxSlots?: number): Promise<KeySet> {
-  const keys = new KeySet({ from, ...(maxSlots !== undefined && { maxSlots }) })
+export async function readReferences(
+  context: SweepContext,
+  from: string | undefined,
+  maxSlots: number | undefined,
+): Promise<KeySet> {
+  const keys = new KeySet({ from, maxSlots })
   await eachKeyList(context, ({ packed, fileKeys }) => keys.addPacked(packed, fileKeys))
   return keys
+}
+
+export interface VersionsOptions {
+  /** Begin after the versions of this key. */
+  after?: string | undefined
+  /** Slots of the set of references: see KeySet. */
+  maxSlots?: number | undefined
 }
 
 /** All versions of the scope's blobs, each with how many checkpoints refer to its key. */
 export async function* versionsWithReferences(
   context: SweepContext,
   versions: Versions,
-  maxSlots?: number,
+  { after, maxSlots }: VersionsOptions,
 ): AsyncGenerator<{ version: ListedVersion; references: number }> {
-  let references = await readReferences(context, undefined, maxSlots)
-  for await (const page of versions.list()) {
+  let references = await readReferences(context, after, maxSlots)
+  for await (const page of versions.list(after)) {
     for (const version of page) {
       // Beyond the limit the references did not fit into memory: they take another pass, from here.
       while (references.limit !== undefined && version.key >= references.limit) {
@@ -34,14 +45,30 @@ export async function* versionsWithReferences(
   }
 }
 
-/** Puts on pages every version of a blob that is old enough and unused. */
+export interface CondemnInput {
+  /** Only versions from before this time are condemned. */
+  before: number
+  counts: SweepCounts
+  write: (entries: Condemned[]) => Promise<void>
+}
+
+/**
+ * Puts on pages every version of a blob that is old enough and unused.
+ * @returns the key after which to go on, when `timeIsUp` said to stop.
+ */
 export async function condemnBlobs(
   context: SweepContext,
   versions: Versions,
-  input: { before: number; counts: SweepCounts; write: (entries: Condemned[]) => Promise<void>; maxSlots?: number },
-): Promise<void> {
+  input: CondemnInput & VersionsOptions & { timeIsUp: () => boolean },
+): Promise<string | undefined> {
   const page = new PageBuffer(input.write)
-  for await (const { version, references } of versionsWithReferences(context, versions, input.maxSlots)) {
+  let last = input.after
+  for await (const { version, references } of versionsWithReferences(context, versions, input)) {
+    if (version.key !== last && input.timeIsUp()) {
+      await page.flush()
+      return last
+    }
+    last = version.key
     input.counts.listed += 1
     if (references > 0 && version.current) input.counts.referenced += 1
     if (!condemns(version, references > 0, input.before)) continue
@@ -49,14 +76,11 @@ export async function condemnBlobs(
     await page.add(version)
   }
   await page.flush()
+  return undefined
 }
 
 /** Puts on pages every body that is old enough and that no checkpoint item names. */
-export async function condemnBodies(
-  context: SweepContext,
-  versions: Versions,
-  input: { before: number; counts: SweepCounts; write: (entries: Condemned[]) => Promise<void> },
-): Promise<void> {
+export async function condemnBodies(context: SweepContext, versions: Versions, input: CondemnInput): Promise<void> {
   const page = new PageBuffer(input.write)
   const threads = bodyNames(context)
   let thread = await threads.next()

@@ -25,7 +25,7 @@ export class KeySet {
   readonly #from: Buffer
 
   /** `from`: keys below it are left out. `maxSlots`: a power of two; 2^21 slots are 74 MiB and hold 1.4 million keys. */
-  constructor({ from, maxSlots = 2 ** 21 }: { from?: string | undefined; maxSlots?: number } = {}) {
+  constructor({ from, maxSlots = 2 ** 21 }: { from?: string | undefined; maxSlots?: number | undefined } = {}) {
     this.#maxSlots = Math.max(maxSlots, FIRST_SLOTS)
     this.#from = from === undefined ? Buffer.alloc(RECORD_BYTES) : recordOf(from)
   }

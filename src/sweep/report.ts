@@ -21,6 +21,9 @@ export interface SweepCounts {
 }
 
 export interface SweepReport extends SweepCounts {
+  id: string
+  /** `waiting`: what is condemned waits for writer leases to end, and goes with a later run. */
+  state: 'running' | 'done' | 'waiting' | 'failed'
   /** Milliseconds since the epoch. */
   startedAt: number
   seconds: number
@@ -29,9 +32,7 @@ export interface SweepReport extends SweepCounts {
   /** Of those requests, at public prices. */
   costUsd: number
   dryRun: boolean
-  /** What is condemned waits for writer leases to end, and goes with a later run. */
-  waiting: boolean
-  /** What S3 would not delete: it is tried again. */
+  /** What S3 would not delete: it is tried again by the next run. */
   failures: Array<{ key: string; reason: string }>
 }
 
@@ -44,17 +45,16 @@ export function noCounts(): SweepCounts {
   return { listed: 0, referenced: 0, condemned: 0, spared: 0, deleted: 0, bytesFreed: 0, cleared: 0 }
 }
 
-/** Keeps a report for 90 days. */
+/** A name for a run; names sort by the time at which runs began. */
+export function newSweepId(now: number): string {
+  return `${new Date(now).toISOString()}-${randomUUID().slice(0, 8)}`
+}
+
+/** Keeps a report for 90 days, in place of an earlier one of the same run. */
 export async function keepReport(table: Table, scope: Scope, report: SweepReport): Promise<void> {
   const text = JSON.stringify({ ...report, failures: report.failures.slice(0, MAX_FAILURES) })
-  await retryTransient(() =>
-    table.put({
-      pk: reportPartition(scope),
-      sk: `${new Date(report.startedAt).toISOString()}#${randomUUID()}`,
-      report: text,
-      ttl: Math.ceil((report.startedAt + REPORT_DAYS * DAY_MS) / 1000),
-    }),
-  )
+  const ttl = Math.ceil((report.startedAt + REPORT_DAYS * DAY_MS) / 1000)
+  await retryTransient(() => table.put({ pk: reportPartition(scope), sk: report.id, report: text, ttl }))
 }
 
 /** The newest reports of a scope, newest first. Those past their time are left out, whether they are still there or not. */

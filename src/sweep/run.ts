@@ -1,50 +1,140 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { S3Client } from '@aws-sdk/client-s3'
-import { Bodies } from '../checkpoints/bodies.ts'
-import { byThread, readChain } from '../checkpoints/chain.ts'
-import { META_ATTRIBUTES } from '../checkpoints/read.ts'
-import { clearAway } from '../checkpoints/remove.ts'
-import { SCOPES_PARTITION, SHARDS, scopeOf, shardPartition } from '../table/keys.ts'
+import { SCOPES_PARTITION, scopeKey, scopeOf } from '../table/keys.ts'
 import { Table } from '../table/table.ts'
 import type { Scope } from '../tenancy/scope.ts'
+import { requestCost } from './cost.ts'
+import { keepReport, newSweepId, noCounts, removeOldReports, type SweepCounts, type SweepReport } from './report.ts'
+import { type ScopeSweepResult, sweepScope } from './scope-sweep.ts'
+import { blobScopes } from './scopes.ts'
 
 export interface SweepConfig {
   dynamodb: DynamoDBClient
   s3: S3Client
   tableName: string
   bucketName: string
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  now?: (() => number) | undefined
 }
 
-export interface SweepReport {
-  scopes: number
-  /** Checkpoints below their thread's mark whose items and bodies were removed. */
-  cleared: number
+/** One scope, or what is left of it. */
+export interface ScopeSweepRequest {
+  scope: Scope
+  id: string
+  olderThanMs: number
+  dryRun: boolean
+  waitMs: number
+  /** What a run before this one has done of the same request. */
+  resume?: { after: string; report: SweepReport }
 }
 
-/** Clears away, in every scope, what prunes left behind when they were killed after their commit. */
-export async function runSweep({ dynamodb, s3, tableName, bucketName }: SweepConfig): Promise<SweepReport> {
-  const table = new Table(dynamodb, tableName)
-  const report: SweepReport = { scopes: 0, cleared: 0 }
-  for await (const page of table.query(SCOPES_PARTITION)) {
-    for (const item of page) {
-      const scope = scopeOf(item.sk as string)
-      report.scopes += 1
-      report.cleared += await sweepScope(table, new Bodies(s3, bucketName, scope), scope)
-    }
+/** Longer than any capture: a blob that was uploaded so long ago and is not used was left behind. */
+export const DEFAULT_OLDER_THAN_MS = 86_400_000
+
+/**
+ * Sweeps one scope and keeps the report of it.
+ * @returns the report, and what is left to do when the time was up before all was condemned
+ */
+export async function runScopeSweep(
+  config: SweepConfig,
+  request: ScopeSweepRequest,
+  timeIsUp: () => boolean,
+): Promise<{ report: SweepReport; rest?: ScopeSweepRequest }> {
+  const { s3, bucketName, now = Date.now } = config
+  const { scope, id, olderThanMs, dryRun, waitMs, resume } = request
+  const meter = { requests: 0, readUnits: 0, writeUnits: 0 }
+  const table = new Table(config.dynamodb, config.tableName, meter)
+  const began = Date.now()
+  const report = (state: SweepReport['state'], result?: ScopeSweepResult): SweepReport => ({
+    id,
+    state,
+    startedAt: resume?.report.startedAt ?? now(),
+    dryRun,
+    ...addCounts(resume?.report ?? noCounts(), result?.counts ?? noCounts()),
+    seconds: (resume?.report.seconds ?? 0) + (Date.now() - began) / 1000,
+    requests: (resume?.report.requests ?? 0) + meter.requests + (result ? result.lists + result.deletes : 0),
+    costUsd: (resume?.report.costUsd ?? 0) + requestCost({ ...meter, lists: result?.lists ?? 0 }),
+    failures: [...(resume?.report.failures ?? []), ...(result?.failures ?? [])],
+  })
+  await keepReport(table, scope, report('running'))
+  try {
+    const result = await sweepScope({
+      ...{ table, s3, bucketName, scope, now, olderThanMs, dryRun, waitMs, timeIsUp },
+      resumeAfter: resume?.after,
+    })
+    if (!dryRun) result.counts.cleared += await removeOldReports(table, scope, now())
+    const after = result.resumeAfter
+    const kept = report(after !== undefined ? 'running' : result.waiting ? 'waiting' : 'done', result)
+    await keepReport(table, scope, kept)
+    return { report: kept, ...(after !== undefined && { rest: { ...request, resume: { after, report: kept } } }) }
+  } catch (error) {
+    await keepReport(table, scope, report('failed'))
+    throw error
   }
-  return report
 }
 
-async function sweepScope(table: Table, bodies: Bodies, scope: Scope): Promise<number> {
-  let cleared = 0
-  for (const shard of SHARDS) {
-    const pages = table.query(shardPartition(scope, shard), { attributes: META_ATTRIBUTES })
-    for await (const items of byThread(pages)) {
-      // A thread that changes just now is left to the next sweep.
-      const dead = readChain(items)?.dead ?? []
-      await clearAway({ table, bodies, scope }, dead)
-      cleared += dead.length
+/** What one call of the sweep function is to do. The scheduled call says nothing, which is to sweep all scopes. */
+export interface SweepEvent {
+  one?: ScopeSweepRequest
+  all?: AllScopesRequest
+}
+
+/** Of all scopes, those still to be swept. */
+export interface AllScopesRequest {
+  /** The scopes up to this one, in the order of their names, are done. */
+  after?: Scope
+  /** The scope in which the run before ran out of time. */
+  current?: ScopeSweepRequest
+}
+
+/**
+ * Sweeps every scope that has data; one that fails does not keep the others from it.
+ * @returns what failed, and what is left to do when the time was up
+ */
+export async function runAllSweeps(
+  config: SweepConfig,
+  request: AllScopesRequest,
+  timeIsUp: () => boolean,
+): Promise<{ reports: SweepReport[]; failures: Array<{ scope: Scope; cause: unknown }>; rest?: AllScopesRequest }> {
+  const { now = Date.now } = config
+  const reports: SweepReport[] = []
+  const failures: Array<{ scope: Scope; cause: unknown }> = []
+  let after = request.after
+  let current = request.current
+  for (const scope of await scopesAfter(config, after)) {
+    if (timeIsUp()) return { reports, failures, rest: { ...(after && { after }), ...(current && { current }) } }
+    const fresh = { scope, id: newSweepId(now()), olderThanMs: DEFAULT_OLDER_THAN_MS, dryRun: false, waitMs: 0 }
+    try {
+      const { report, rest } = await runScopeSweep(config, current ?? fresh, timeIsUp)
+      current = rest
+      if (rest) return { reports, failures, rest: { ...(after && { after }), current: rest } }
+      reports.push(report)
+    } catch (cause) {
+      failures.push({ scope, cause })
+      current = undefined
     }
+    after = scope
   }
-  return cleared
+  return { reports, failures }
+}
+
+/** The scopes that have threads or blobs, in the order of their names, from the one after `after` on. */
+async function scopesAfter(config: SweepConfig, after: Scope | undefined): Promise<Scope[]> {
+  const names = new Set<string>()
+  const table = new Table(config.dynamodb, config.tableName)
+  for await (const items of table.query(SCOPES_PARTITION, { attributes: ['sk'] })) {
+    for (const { sk } of items) names.add(sk as string)
+  }
+  for await (const scope of blobScopes(config.s3, config.bucketName)) names.add(scopeKey(scope).sk)
+  const done = after ? scopeKey(after).sk : ''
+  return [...names]
+    .sort()
+    .filter((name) => name > done)
+    .map(scopeOf)
+}
+
+function addCounts(left: SweepCounts, right: SweepCounts): SweepCounts {
+  const sum = noCounts()
+  for (const name of Object.keys(sum) as Array<keyof SweepCounts>) sum[name] = left[name] + right[name]
+  return sum
 }

@@ -28,6 +28,10 @@ export interface ScopeSweepInput {
   dryRun: boolean
   /** How long to wait, at most, for the writer leases that were live when something was condemned. */
   waitMs: number
+  /** Where an earlier run ran out of time: the blobs up to this key are condemned. */
+  resumeAfter?: string | undefined
+  /** Whether to stop condemning, so that a later run goes on. Default: never. */
+  timeIsUp?: () => boolean
   /** Slots of the set of references: see KeySet. */
   maxSlots?: number
 }
@@ -39,6 +43,8 @@ export interface ScopeSweepResult {
   failures: DeleteFailure[]
   /** What is condemned waits for writer leases to end. */
   waiting: boolean
+  /** Set when the time was up before all was condemned: give it to the run that goes on. */
+  resumeAfter?: string
   /** Requests to S3. */
   lists: number
   deletes: number
@@ -68,6 +74,7 @@ class ScopeSweep {
   readonly #counts = noCounts()
   readonly #deletedBlobs: string[] = []
   readonly #failures: DeleteFailure[] = []
+  #resumeAfter: string | undefined
 
   constructor(input: ScopeSweepInput) {
     const { table, s3, bucketName, scope, now } = input
@@ -96,11 +103,20 @@ class ScopeSweep {
   }
 
   async #condemn(write: (pages: Pages, entries: Condemned[]) => Promise<void>): Promise<void> {
-    const { olderThanMs, maxSlots } = this.#input
-    const before = this.#context.now() - olderThanMs
-    const input = { before, counts: this.#counts, ...(maxSlots !== undefined && { maxSlots }) }
-    await condemnBlobs(this.#context, this.#blobs, { ...input, write: (entries) => write(this.#blobPages, entries) })
-    await condemnBodies(this.#context, this.#bodies, { ...input, write: (entries) => write(this.#bodyPages, entries) })
+    const { olderThanMs, maxSlots, resumeAfter: after, timeIsUp = () => false } = this.#input
+    const input = { before: this.#context.now() - olderThanMs, counts: this.#counts }
+    this.#resumeAfter = await condemnBlobs(this.#context, this.#blobs, {
+      ...input,
+      after,
+      maxSlots,
+      timeIsUp,
+      write: (entries) => write(this.#blobPages, entries),
+    })
+    if (this.#resumeAfter !== undefined) return
+    await condemnBodies(this.#context, this.#bodies, {
+      ...input,
+      write: (entries) => write(this.#bodyPages, entries),
+    })
   }
 
   /** Deletes what stands on pages, once the leases allow. False: they do not, yet. */
@@ -224,6 +240,7 @@ class ScopeSweep {
       deletedBlobs: this.#deletedBlobs,
       failures: this.#failures,
       waiting,
+      ...(this.#resumeAfter !== undefined && { resumeAfter: this.#resumeAfter }),
       lists: all.reduce((sum, { lists }) => sum + lists, 0),
       deletes: all.reduce((sum, { deletes }) => sum + deletes, 0),
     }

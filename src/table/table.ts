@@ -1,5 +1,6 @@
 import {
   ConditionalCheckFailedException,
+  type ConsumedCapacity,
   type DynamoDBClient,
   TransactionCanceledException,
 } from '@aws-sdk/client-dynamodb'
@@ -10,10 +11,12 @@ import {
   GetCommand,
   PutCommand,
   QueryCommand,
+  type QueryCommandOutput,
   TransactWriteCommand,
   type TransactWriteCommandInput,
   UpdateCommand,
   type UpdateCommandInput,
+  type UpdateCommandOutput,
 } from '@aws-sdk/lib-dynamodb'
 import { unmarshall } from '@aws-sdk/util-dynamodb'
 import type { Key } from './keys.ts'
@@ -43,18 +46,32 @@ export type WriteResult = { done: true; item: Item | undefined } | { done: false
 /** What a transaction came to; `refused[i]` is there when action i's condition failed, with the item as it was. */
 export type TransactResult = { done: true } | { done: false; refused: Array<{ item: Item | undefined } | undefined> }
 
+/** What requests to the table have cost. */
+export interface CapacityMeter {
+  requests: number
+  readUnits: number
+  writeUnits: number
+}
+
+type WriteAnswer = Pick<UpdateCommandOutput, 'Attributes' | 'ConsumedCapacity'>
+
 /** The table, as this project uses it: strongly consistent reads, conditions whose failure tells the old item. */
 export class Table {
   readonly name: string
   readonly #client: DynamoDBDocumentClient
+  readonly #meter: CapacityMeter | undefined
 
-  constructor(dynamodb: DynamoDBClient, name: string) {
+  /** `meter`: counts what requests cost, where that is asked for; batches and transactions are left out. */
+  constructor(dynamodb: DynamoDBClient, name: string, meter?: CapacityMeter) {
     this.name = name
+    this.#meter = meter
     this.#client = DynamoDBDocumentClient.from(dynamodb, { marshallOptions: { removeUndefinedValues: true } })
   }
 
   async get(key: Key): Promise<Item | undefined> {
-    const { Item } = await this.#client.send(new GetCommand({ TableName: this.name, Key: key, ConsistentRead: true }))
+    const command = new GetCommand({ TableName: this.name, Key: key, ConsistentRead: true, ...this.#capacity })
+    const { Item, ConsumedCapacity } = await this.#client.send(command)
+    this.#count('readUnits', ConsumedCapacity)
     return Item
   }
 
@@ -89,8 +106,8 @@ export class Table {
     }
     let start: Record<string, unknown> | undefined = after === undefined ? undefined : { pk: partition, sk: after }
     do {
-      const answer: { Items?: Item[] | undefined; LastEvaluatedKey?: Record<string, unknown> | undefined } =
-        await retryTransient(() =>
+      const answer: Pick<QueryCommandOutput, 'Items' | 'LastEvaluatedKey' | 'ConsumedCapacity'> = await retryTransient(
+        () =>
           this.#client.send(
             new QueryCommand({
               TableName: this.name,
@@ -98,17 +115,21 @@ export class Table {
               KeyConditionExpression: prefix === '' ? 'pk = :pk' : 'pk = :pk AND begins_with(sk, :prefix)',
               ExpressionAttributeValues: { ':pk': partition, ...(prefix !== '' && { ':prefix': prefix }) },
               ...projection,
+              ...this.#capacity,
               ExclusiveStartKey: start,
             }),
           ),
-        )
+      )
+      this.#count('readUnits', answer.ConsumedCapacity)
       yield answer.Items ?? []
       start = answer.LastEvaluatedKey
     } while (start)
   }
 
   async put(item: Item): Promise<void> {
-    await this.#client.send(new PutCommand({ TableName: this.name, Item: item }))
+    const command = new PutCommand({ TableName: this.name, Item: item, ...this.#capacity })
+    const { ConsumedCapacity } = await this.#client.send(command)
+    this.#count('writeUnits', ConsumedCapacity)
   }
 
   /** Updates one item; `item` of the result is the new item, or the old one of a refused update. */
@@ -117,8 +138,9 @@ export class Table {
       ...this.#updateInput(key, update),
       ReturnValues: 'ALL_NEW',
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      ...this.#capacity,
     })
-    return refusalOf(async () => (await this.#client.send(command)).Attributes)
+    return this.#refusalOf(() => this.#client.send(command))
   }
 
   /** Deletes an item; under a condition, `item` of a refused delete is the item that stays. */
@@ -132,8 +154,9 @@ export class Table {
         ExpressionAttributeValues: condition.values,
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
       }),
+      ...this.#capacity,
     })
-    return refusalOf(async () => (await this.#client.send(command)).Attributes)
+    return this.#refusalOf(() => this.#client.send(command))
   }
 
   /**
@@ -184,6 +207,28 @@ export class Table {
     return { ConditionCheck: { TableName: this.name, Key: key, ...conditionInput(condition) } }
   }
 
+  async #refusalOf(write: () => Promise<WriteAnswer>): Promise<WriteResult> {
+    try {
+      const { Attributes, ConsumedCapacity } = await write()
+      this.#count('writeUnits', ConsumedCapacity)
+      return { done: true, item: Attributes }
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error
+      // The document client leaves the items of errors as they came.
+      return { done: false, item: error.Item && unmarshall(error.Item) }
+    }
+  }
+
+  get #capacity() {
+    return this.#meter ? { ReturnConsumedCapacity: 'TOTAL' as const } : {}
+  }
+
+  #count(units: 'readUnits' | 'writeUnits', consumed: ConsumedCapacity | undefined): void {
+    if (!this.#meter) return
+    this.#meter.requests += 1
+    this.#meter[units] += consumed?.CapacityUnits ?? 0
+  }
+
   #updateInput(key: Key, { expression, condition, names, values }: Update) {
     return {
       TableName: this.name,
@@ -210,15 +255,5 @@ function conditionInput({ condition, names, values }: Condition) {
     ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: names }),
     ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: values }),
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
-  }
-}
-
-async function refusalOf(write: () => Promise<Item | undefined>): Promise<WriteResult> {
-  try {
-    return { done: true, item: await write() }
-  } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error
-    // The document client leaves the items of errors as they came.
-    return { done: false, item: error.Item && unmarshall(error.Item) }
   }
 }

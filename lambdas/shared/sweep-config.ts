@@ -1,0 +1,23 @@
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import { ENVIRONMENT } from '../../src/environment.ts'
+import type { SweepEvent } from '../../src/sweep/run.ts'
+import { configFromEnvironment, type HandlerConfig, required } from './config.ts'
+
+/** What a function needs that has sweeps run. */
+export interface SweepHandlerConfig extends HandlerConfig {
+  /** Has the sweep function called, and does not wait for it. */
+  startSweep(event: SweepEvent): Promise<void>
+}
+
+/** @throws Error naming the variable that is not set. */
+export function sweepConfigFromEnvironment(environment: NodeJS.ProcessEnv): SweepHandlerConfig {
+  const lambda = new LambdaClient({})
+  const FunctionName = required(environment, ENVIRONMENT.sweepFunction)
+  return {
+    ...configFromEnvironment(environment),
+    async startSweep(event) {
+      const Payload = JSON.stringify(event)
+      await lambda.send(new InvokeCommand({ FunctionName, InvocationType: 'Event', Payload }))
+    },
+  }
+}
