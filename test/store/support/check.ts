@@ -6,6 +6,6 @@ const CANNOT: { [engine: string]: { [test: string]: string } } = {
 }
 
 /** A test that every engine must pass, but for those that the engine of SANDKEEP_ENGINE is known not to pass. */
-export function check(name: string, run: () => Promise<void> | void): void {
-  if (CANNOT[process.env.SANDKEEP_ENGINE ?? '']?.[name] === undefined) test(name, run)
+export function check(name: string, run: () => Promise<void> | void, options: { timeout?: number } = {}): void {
+  if (CANNOT[process.env.SANDKEEP_ENGINE ?? '']?.[name] === undefined) test(name, options, run)
 }
