@@ -220,7 +220,7 @@ describe('what goes wrong has one clear line and an exit code', () => {
     const files = Array.from({ length: 400 }, (_, index) => [`f${index}`, `interrupted ${index}`])
     makeTree(join(folder, 'stopped'), Object.fromEntries(files))
     const stopped = await sandkeep(['push', 'stopped'], {
-      onStderr: (text, child) => text.includes('Uploading') && child.kill('SIGINT'),
+      onStderr: (text, child) => /Uploading: .*\n$/.test(text) && child.kill('SIGINT'),
     })
     expect(stopped).toMatchObject({ code: 130, stdout: '', stderr: expect.stringContaining('Interrupted') })
     expect(await json('push', 'stopped')).toMatchObject({ files: 400, changed: true })

@@ -331,6 +331,22 @@ describe('push', () => {
     expect(fake.requests.filter((name) => name === 'append')).toHaveLength(1)
   })
 
+  test('appends nothing when it is interrupted after the last upload', async () => {
+    makeTree(source, { a: 'x' })
+    const interrupt = new AbortController()
+    const { prepareUploads } = fake.client.blobs
+    fake.client.blobs.prepareUploads = async (wanted) => {
+      fake.blobs.set(blobKey('x'), Buffer.from('x'))
+      const missing = await prepareUploads(wanted)
+      interrupt.abort(new InterruptedError())
+      return missing
+    }
+    const outcome = await sandkeep(['push', source, '--thread', 'main'], interrupt.signal)
+    expect(outcome.code).toBe(130)
+    expect(fake.requests).not.toContain('append')
+    expect(fake.leases.size).toBe(0)
+  })
+
   test('releases the lease and keeps nothing when it is interrupted', async () => {
     makeTree(source, { a: 'x' })
     const interrupt = new AbortController()
