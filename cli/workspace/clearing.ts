@@ -53,8 +53,14 @@ export async function removeExtra(
 }
 
 async function removeFile(path: string): Promise<boolean> {
-  await unlink(path)
-  return true
+  try {
+    await unlink(path)
+    return true
+  } catch (error) {
+    // Someone else was faster.
+    if (errnoOf(error) === 'ENOENT') return false
+    throw error
+  }
 }
 
 async function removeIfEmpty(path: string): Promise<boolean> {
