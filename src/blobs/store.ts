@@ -20,6 +20,7 @@ import { Table } from '../table/table.ts'
 import { retryTransient, TransientError } from '../table/transient.ts'
 import { parseScope, type Scope } from '../tenancy/scope.ts'
 import { blobHash } from './keys.ts'
+import { lookUp } from './look-up.ts'
 import { blobObjectKey, blobObjectPrefix } from './object-keys.ts'
 import { presignGet, presignPut } from './presign.ts'
 import type { BlobBody, BlobExchange, BlobInfo, BlobStore, PresignedRequest } from './types.ts'
@@ -32,8 +33,8 @@ export interface BlobStoreConfig {
   scope: Scope
 }
 
-/** How many keys of an exchange are looked up in S3 at a time. */
-const LOOKUP_CONCURRENCY = 64
+/** How many requests of an exchange are signed at a time. */
+const SIGN_CONCURRENCY = 64
 
 /**
  * The blobs of one scope, over S3. Every blob lies under the key that its SHA-256 makes.
@@ -122,18 +123,40 @@ class S3BlobStore implements BlobStore, BlobExchange {
   }
 
   async list(prefix: string): Promise<BlobInfo[]> {
-    const root = blobObjectPrefix(this.#scope)
     const found: BlobInfo[] = []
     let token: string | undefined
     do {
-      const input = { Bucket: this.#bucketName, Prefix: root + prefix, ContinuationToken: token }
-      const page = await retryTransient(() => this.#s3.send(new ListObjectsV2Command(input)))
-      for (const { Key = '', Size = 0, LastModified } of page.Contents ?? []) {
-        found.push({ key: Key.slice(root.length), size: Size, uploadedAt: LastModified?.getTime() ?? 0 })
-      }
-      token = page.NextContinuationToken
+      const page = await this.#page({ prefix, token })
+      found.push(...page.blobs)
+      token = page.token
     } while (token !== undefined)
     return found
+  }
+
+  async #page({ prefix = '', token, after }: { prefix?: string; token?: string | undefined; after?: string }) {
+    const root = blobObjectPrefix(this.#scope)
+    const input = {
+      Bucket: this.#bucketName,
+      Prefix: root + prefix,
+      ContinuationToken: token,
+      ...(after !== undefined && { StartAfter: root + after }),
+    }
+    const page = await retryTransient(() => this.#s3.send(new ListObjectsV2Command(input)))
+    const blobs = (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }) => ({
+      key: Key.slice(root.length),
+      size: Size,
+      uploadedAt: LastModified?.getTime() ?? 0,
+    }))
+    return { blobs, token: page.NextContinuationToken }
+  }
+
+  /** What the bucket has under each of the keys, condemned or not. */
+  #statAll(keys: readonly string[]): Promise<Map<string, BlobInfo>> {
+    const page = async (after: string) => {
+      const { blobs, token } = await this.#page({ after })
+      return { blobs, ended: token === undefined }
+    }
+    return lookUp({ page, stat: (key) => this.#stat(key) }, keys)
   }
 
   async delete(key: string): Promise<void> {
@@ -158,10 +181,11 @@ class S3BlobStore implements BlobStore, BlobExchange {
       sizes.set(key, size)
     }
     const condemned = await this.#pages.condemnedAmong([...sizes.keys()])
-    const prepared = await pMap(sizes, ([key, size]) => this.#prepareUpload(key, size, condemned.has(key)), {
-      concurrency: LOOKUP_CONCURRENCY,
+    const stored = await this.#statAll([...sizes.keys()])
+    const missing = [...sizes].filter(([key]) => !isPresent(stored.has(key), condemned.has(key)))
+    return pMap(missing, ([key, size]) => this.#prepareUpload(key, size, condemned.has(key)), {
+      concurrency: SIGN_CONCURRENCY,
     })
-    return prepared.filter((upload) => upload !== undefined)
   }
 
   async prepareDownloads(
@@ -169,10 +193,11 @@ class S3BlobStore implements BlobStore, BlobExchange {
   ): Promise<Array<{ key: string; size: number; download: PresignedRequest } | { key: string; download: null }>> {
     checkExchange(keys.length, 'keys')
     for (const [index, key] of keys.entries()) blobHash(key, `keys[${index}]`)
+    const stored = await this.#statAll(keys)
     return pMap(
       keys,
       async (key) => {
-        const info = await this.#stat(key)
+        const info = stored.get(key)
         if (!info) return { key, download: null }
         const download = await presignGet({
           s3: this.#s3,
@@ -181,7 +206,7 @@ class S3BlobStore implements BlobStore, BlobExchange {
         })
         return { key, size: info.size, download }
       },
-      { concurrency: LOOKUP_CONCURRENCY },
+      { concurrency: SIGN_CONCURRENCY },
     )
   }
 
@@ -189,8 +214,7 @@ class S3BlobStore implements BlobStore, BlobExchange {
     key: string,
     size: number,
     condemned: boolean,
-  ): Promise<{ key: string; upload: PresignedRequest } | undefined> {
-    if (isPresent((await this.#stat(key)) !== null, condemned)) return undefined
+  ): Promise<{ key: string; upload: PresignedRequest }> {
     const upload = await presignPut({
       s3: this.#s3,
       bucketName: this.#bucketName,
