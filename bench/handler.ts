@@ -33,7 +33,7 @@ export async function handler(): Promise<BenchResult> {
       role: 'writer',
       bindings: [{ tenant: scope.tenant, project: scope.project }],
     })
-    const checkpoints = createCheckpoints(config)
+    const checkpoints = createCheckpoints({ ...config, startSweep: async () => undefined })
     const instances = createInstances(config)
     const authorizer = createAuthorizer(config)
     const call = (path: string, body: unknown) => () =>
