@@ -257,7 +257,16 @@ describe('downloads', () => {
     if (!second?.download) throw new Error('No download')
     const answer = await send(second.download)
     expect(answer).toEqual({ status: 200, bytes: Buffer.from(bytes) })
-    const moved = { ...second.download, url: second.download.url.replace(hashOf(bytes), '0'.repeat(64)) }
+  })
+
+  check('of one key give no other', async () => {
+    const blobs = freshBlobs()
+    const other = Buffer.from('another content')
+    await blobs.put(key, bytes)
+    await blobs.put(fileKeyOf(other), other)
+    const [first] = await blobs.prepareDownloads([key])
+    if (!first?.download) throw new Error('No download')
+    const moved = { ...first.download, url: first.download.url.replace(hashOf(bytes), hashOf(other)) }
     expect((await send(moved)).status).toBe(403)
   })
 

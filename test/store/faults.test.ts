@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, vi } from 'vitest'
 import { createInstanceStore } from '../../src/instances/store.ts'
 import { createKeyStore } from '../../src/keys/store.ts'
+import { SHARDS } from '../../src/table/keys.ts'
 import { expectReferences, expectUnchanged } from '../../testkit/checkpoints/assertions.ts'
 import { append, checkpoint, file, fileKey } from '../../testkit/checkpoints/fixtures.ts'
 import { startEngines } from '../support/engines.ts'
@@ -215,8 +216,9 @@ describe('an error that lasts', () => {
         slept.delays = []
         expect(await outcome(call()), String(call)).toBe('unavailable')
         expect(slept.delays.length, String(call)).toBeGreaterThanOrEqual(4)
-        expect(slept.delays.length, String(call)).toBeLessThan(10)
-        expect(slept.delays.reduce((sum, delay) => sum + delay, 0)).toBeLessThan(6_000)
+        // Seven waits for each request; some are sent at the same time.
+        expect(slept.delays.length, String(call)).toBeLessThanOrEqual(7 * SHARDS.length)
+        expect(Math.max(...slept.delays)).toBeLessThanOrEqual(1_000)
       }
     })
   })
@@ -258,7 +260,7 @@ describe('a partial answer', () => {
       using faults = injectFaults(dynamodb, 'Query', [onePage(1), onePage(1), onePage(1), onePage(1)])
       const answer = await read()
       expect(ids(Array.isArray(answer) ? answer : answer.checkpoints)).toEqual(['a', 'b'])
-      expect(faults.seen).toBeGreaterThan(3)
+      expect(faults.seen).toBeGreaterThanOrEqual(3)
     }
     using _faults = injectFaults(
       dynamodb,

@@ -2,7 +2,24 @@ import { test } from 'vitest'
 
 /** Tests that an independent engine fails, with what it does otherwise. */
 const CANNOT: { [engine: string]: { [test: string]: string } } = {
-  moto: {},
+  moto: {
+    'refuse bytes of another hash': 'does not check checksums',
+    'refuse bytes whose size was claimed wrong': 'does not check signatures',
+    'refuse to go without any of their headers, or to another key': 'does not check signatures',
+    'of one key give no other': 'does not check signatures',
+    'of one thread, 32 at once: one takes the lease, and the others are told so':
+      'does not carry out writes one by one',
+    'of one lease, 32 at once: exactly one wins each head': 'does not carry out writes one by one',
+    'of one lease append, delete and prune at once, and each call is done whole or refused':
+      'does not carry out writes one by one',
+    'of two threads that use one id at once: one wins, the other meets a duplicate':
+      'does not carry out writes one by one',
+    'fork one checkpoint to one thread at once: one wins; a fork of what is deleted meanwhile is whole or refused':
+      'does not carry out writes one by one',
+    'see only states that were while checkpoints are appended, deleted and pruned':
+      'shows transactions that are half done',
+    'that have seen a prune see nothing older again, by any read': 'shows transactions that are half done',
+  },
 }
 
 /** A test that every engine must pass, but for those that the engine of SANDKEEP_ENGINE is known not to pass. */
