@@ -9,15 +9,35 @@ import type { Versions } from './versions.ts'
 
 type SweepContext = Pick<StoreContext, 'table' | 'scope' | 'bodies'>
 
-/** How often each blob of the scope is referenced, for the keys from `from` on, or for as many as fit into memory. */
-export async function readReferences(
-  context: SweepContext,
-  from: string | undefined,
-  maxSlots: number | undefined,
-): Promise<KeySet> {
-  const keys = new KeySet({ from, maxSlots })
-  await eachKeyList(context, ({ packed, fileKeys }) => keys.addPacked(packed, fileKeys))
-  return keys
+/**
+ * How often each blob of the scope is referenced, in bounded memory: of more references than fit it knows a stretch of
+ * the keys, and reads them again when it is asked for a key outside. Ask in the order of the keys.
+ */
+export class References {
+  readonly #context: SweepContext
+  readonly #maxSlots: number | undefined
+  #known: KeySet | undefined
+
+  constructor(context: SweepContext, maxSlots?: number) {
+    this.#context = context
+    this.#maxSlots = maxSlots
+  }
+
+  /** Reads the references of as many keys as fit, from the first or from `from` on. */
+  async read(from?: string): Promise<KeySet> {
+    const known = new KeySet({ from, maxSlots: this.#maxSlots })
+    await eachKeyList(this.#context, ({ packed, fileKeys }) => known.addPacked(packed, fileKeys))
+    this.#known = known
+    return known
+  }
+
+  async count(key: string): Promise<number> {
+    const known = this.#known?.covers(key) ? this.#known : await this.read(this.#known && key)
+    if (known.covers(key)) return known.count(key)
+    const next = await this.read(key)
+    if (next.covers(key)) return next.count(key)
+    throw new Error('More blob keys begin with the same bytes than fit into memory, which no hashes do.')
+  }
 }
 
 export interface VersionsOptions {
@@ -33,15 +53,10 @@ export async function* versionsWithReferences(
   versions: Versions,
   { after, maxSlots }: VersionsOptions,
 ): AsyncGenerator<{ version: ListedVersion; references: number }> {
-  let references = await readReferences(context, after, maxSlots)
+  const references = new References(context, maxSlots)
+  await references.read(after)
   for await (const page of versions.list(after)) {
-    for (const version of page) {
-      // Beyond the limit the references did not fit into memory: they take another pass, from here.
-      while (references.limit !== undefined && version.key >= references.limit) {
-        references = await readReferences(context, references.limit, maxSlots)
-      }
-      yield { version, references: references.count(version.key) }
-    }
+    for (const version of page) yield { version, references: await references.count(version.key) }
   }
 }
 
@@ -64,7 +79,8 @@ export async function condemnBlobs(
   const page = new PageBuffer(input.write)
   let last = input.after
   for await (const { version, references } of versionsWithReferences(context, versions, input)) {
-    if (version.key !== last && input.timeIsUp()) {
+    // One key is done at least, so that runs which go on from each other come to an end.
+    if (version.key !== last && last !== input.after && input.timeIsUp()) {
       await page.flush()
       return last
     }

@@ -1,8 +1,10 @@
+import { randomInt } from 'node:crypto'
 import { blobHash } from '../blobs/keys.ts'
 
 const HASH_BYTES = 32
 /** Kind and hash. */
 const RECORD_BYTES = 1 + HASH_BYTES
+const HASH_WORDS = HASH_BYTES / 4
 const FIRST_SLOTS = 4_096
 /** At most this share of the slots is used. */
 const LOAD = 0.7
@@ -13,7 +15,7 @@ const FILE = 2
 
 /**
  * A set of blob keys, and how often each was added, in bounded memory: 37 bytes a slot. When it is full it gives up the upper half of the keys: from
- * then on it knows only those below `limit`, and the others take another pass.
+ * then on it covers those below, and the others take another pass.
  */
 export class KeySet {
   readonly #maxSlots: number
@@ -23,6 +25,8 @@ export class KeySet {
   #size = 0
   #limit: Buffer | undefined
   readonly #from: Buffer
+  /** Odd, at random: keys are the callers' to choose, but which of them collide is not. */
+  readonly #factors = Array.from({ length: HASH_WORDS }, () => randomInt(2 ** 31) * 2 + 1)
 
   /** `from`: keys below it are left out. `maxSlots`: a power of two; 2^21 slots are 74 MiB and hold 1.4 million keys. */
   constructor({ from, maxSlots = 2 ** 21 }: { from?: string | undefined; maxSlots?: number | undefined } = {}) {
@@ -34,18 +38,17 @@ export class KeySet {
     return this.#size
   }
 
-  /** All keys below this one are known; undefined: all keys are. */
-  get limit(): string | undefined {
-    if (!this.#limit) return undefined
-    const prefix = this.#limit[0] === FILE ? 'sandbox-files' : 'sandbox-artifacts'
-    return `${prefix}/sha256/${this.#limit.toString('hex', 1)}`
-  }
-
   /** Adds a packed list of hashes, of which the first `fileKeys` are of files and the others of artifacts. */
   addPacked(packed: Buffer, fileKeys: number): void {
     for (let offset = 0; offset < packed.length; offset += HASH_BYTES) {
       this.#add(offset < fileKeys * HASH_BYTES ? FILE : ARTIFACT, packed, offset, 1)
     }
+  }
+
+  /** Whether the set is to know the key, if it was added. */
+  covers(key: string): boolean {
+    const record = recordOf(key)
+    return this.#from.compare(record) <= 0 && (!this.#limit || this.#limit.compare(record) > 0)
   }
 
   /** How often a key was added. */
@@ -72,9 +75,14 @@ export class KeySet {
     this.#counts[index] = (this.#counts[index] ?? 0) + times
   }
 
-  /** The slot of the key, or the free one where it would lie. Hashes are spread evenly already. */
+  /** The slot of the key, or the free one where it would lie. */
   #find(kind: number, hashes: Buffer, offset: number): number {
-    let index = hashes.readUInt32LE(offset) % this.#slotCount
+    let mixed = 0
+    for (let word = 0; word < HASH_WORDS; word++) {
+      mixed += Math.imul(hashes.readInt32LE(offset + word * 4), this.#factors[word] ?? 1)
+    }
+    // The upper bits are the mixed ones.
+    let index = Math.floor(((mixed >>> 0) / 2 ** 32) * this.#slotCount)
     for (;;) {
       const slot = index * RECORD_BYTES
       const known = this.#slots[slot]

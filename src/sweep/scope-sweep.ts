@@ -8,7 +8,7 @@ import { clearAway } from '../checkpoints/remove.ts'
 import { SHARDS, shardPartition, threadKey } from '../table/keys.ts'
 import type { Table } from '../table/table.ts'
 import type { Scope } from '../tenancy/scope.ts'
-import { condemnBlobs, condemnBodies, readReferences } from './condemn.ts'
+import { condemnBlobs, condemnBodies, References } from './condemn.ts'
 import { forgetNotes, graceIsOver, noteLeases } from './grace.ts'
 import { type Condemned, type Page, Pages } from './pages.ts'
 import { deletes } from './protocol.ts'
@@ -159,14 +159,12 @@ class ScopeSweep {
   }
 
   async #deleteBlobPages(over: ReadonlySet<string>): Promise<void> {
-    let references = await readReferences(this.#context, undefined, this.#input.maxSlots)
+    const references = new References(this.#context, this.#input.maxSlots)
     for await (const page of this.#blobPages.read()) {
       if (page.note === undefined || !over.has(page.note)) continue
-      const { limit } = references
-      if (limit !== undefined && page.last >= limit) {
-        references = await readReferences(this.#context, page.first, this.#input.maxSlots)
-      }
-      const gone = await this.#deletePage(this.#blobPages, this.#blobs, page, (key) => references.count(key) > 0)
+      const used = new Set<string>()
+      for (const { key } of page.entries) if ((await references.count(key)) > 0) used.add(key)
+      const gone = await this.#deletePage(this.#blobPages, this.#blobs, page, used)
       for (const { key } of gone) if (this.#deletedBlobs.at(-1) !== key) this.#deletedBlobs.push(key)
     }
   }
@@ -174,11 +172,11 @@ class ScopeSweep {
   async #deleteBodyPages(over: ReadonlySet<string>): Promise<void> {
     for await (const page of this.#bodyPages.read()) {
       if (page.note === undefined || !over.has(page.note)) continue
-      const named = new Set<string>()
+      const used = new Set<string>()
       for (const threadHash of new Set(page.entries.map(({ key }) => key.split('/')[0] ?? ''))) {
-        for (const name of await this.#bodyNames(threadHash)) named.add(`${threadHash}/${name}`)
+        for (const name of await this.#bodyNames(threadHash)) used.add(`${threadHash}/${name}`)
       }
-      await this.#deletePage(this.#bodyPages, this.#bodies, page, (key) => named.has(key))
+      await this.#deletePage(this.#bodyPages, this.#bodies, page, used)
     }
   }
 
@@ -192,13 +190,8 @@ class ScopeSweep {
   }
 
   /** Deletes the entries of a page that are unused still, and then the page. @returns the entries that went */
-  async #deletePage(
-    pages: Pages,
-    versions: Versions,
-    page: Page,
-    used: (key: string) => boolean,
-  ): Promise<Condemned[]> {
-    const doomed = page.entries.filter((entry) => deletes(entry, used(entry.key)))
+  async #deletePage(pages: Pages, versions: Versions, page: Page, used: ReadonlySet<string>): Promise<Condemned[]> {
+    const doomed = page.entries.filter((entry) => deletes(entry, used.has(entry.key)))
     const failures = await versions.delete(doomed)
     const failed = new Set(failures.map(({ key }) => key))
     const gone = doomed.filter(({ key }) => !failed.has(key))
