@@ -43,10 +43,10 @@ describe('no reachable state has lost a key, and from each two sweeps leave noth
     ['two sweepers, a capture, a deleted head', { ...USED_KEY, ...TWO_SWEEPERS, tasks: [DELETE_HEAD, CAPTURE] }],
     ['two sweepers, a fork, a deleted head', { ...USED_KEY, ...TWO_SWEEPERS, tasks: [DELETE_HEAD, FORK] }],
     [
-      'two sweepers, a fork to a later thread, a deleted head',
+      'a delayed delete, a fork to a later thread, a deleted head',
       {
         ...USED_KEY,
-        ...TWO_SWEEPERS,
+        ...ONE_SWEEPER,
         threads: [[K0], []],
         tasks: [
           { ...DELETE_HEAD, thread: 0 },
