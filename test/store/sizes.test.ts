@@ -142,24 +142,28 @@ describe('a thread', () => {
     expect(await store.list('t')).toEqual(sent)
   })
 
-  check('of 300 checkpoints, 1.3 MB of items, is listed, paged, counted and pruned whole', async () => {
-    const { store } = freshStore(engines)
-    const lease = await store.acquireWriter('t')
-    let parent: string | null = null
-    for (let index = 0; index < 300; index++) {
-      const id: string = `c-${index}`
-      await append(store, lease, id, parent, { createdAt: index, label: noise(5_500, index), files: [file('f', 1)] })
-      parent = id
-    }
-    const list = await store.list('t')
-    expect(ids(list)).toEqual(Array.from({ length: 300 }, (_, index) => `c-${index}`))
-    for (const maxBytes of [150_000, 1e9]) expect(await allPages(store, 't', maxBytes)).toEqual(list)
-    expect(await store.listBlobReferences()).toEqual([{ key: file('f', 1).blobKey, references: 300 }])
-    const { deleted } = await store.deleteCheckpoints({ threadId: 't', keep: 250, writer: lease })
-    expect(deleted).toEqual(ids(list.slice(0, 50)))
-    expect(await store.list('t')).toEqual(list.slice(50))
-    expect(await store.listBlobReferences()).toEqual([{ key: file('f', 1).blobKey, references: 250 }])
-  })
+  check(
+    'of 300 checkpoints, 1.3 MB of items, is listed, paged, counted and pruned whole',
+    async () => {
+      const { store } = freshStore(engines)
+      const lease = await store.acquireWriter('t')
+      let parent: string | null = null
+      for (let index = 0; index < 300; index++) {
+        const id: string = `c-${index}`
+        await append(store, lease, id, parent, { createdAt: index, label: noise(5_500, index), files: [file('f', 1)] })
+        parent = id
+      }
+      const list = await store.list('t')
+      expect(ids(list)).toEqual(Array.from({ length: 300 }, (_, index) => `c-${index}`))
+      for (const maxBytes of [150_000, 1e9]) expect(await allPages(store, 't', maxBytes)).toEqual(list)
+      expect(await store.listBlobReferences()).toEqual([{ key: file('f', 1).blobKey, references: 300 }])
+      const { deleted } = await store.deleteCheckpoints({ threadId: 't', keep: 250, writer: lease })
+      expect(deleted).toEqual(ids(list.slice(0, 50)))
+      expect(await store.list('t')).toEqual(list.slice(50))
+      expect(await store.listBlobReferences()).toEqual([{ key: file('f', 1).blobKey, references: 250 }])
+    },
+    { timeout: 240_000 },
+  )
 })
 
 async function allPages(store: CheckpointStore, threadId: string, maxBytes: number): Promise<SandboxCheckpoint[]> {
