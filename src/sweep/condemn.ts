@@ -64,6 +64,8 @@ export interface CondemnInput {
   /** Only versions from before this time are condemned. */
   before: number
   counts: SweepCounts
+  /** What stands on a page already. */
+  skip: (version: ListedVersion) => boolean
   write: (entries: Condemned[]) => Promise<void>
 }
 
@@ -87,7 +89,7 @@ export async function condemnBlobs(
     last = version.key
     input.counts.listed += 1
     if (references > 0 && version.current) input.counts.referenced += 1
-    if (!condemns(version, references > 0, input.before)) continue
+    if (!condemns(version, references > 0, input.before) || input.skip(version)) continue
     input.counts.condemned += 1
     await page.add(version)
   }
@@ -106,7 +108,7 @@ export async function condemnBodies(context: SweepContext, versions: Versions, i
       while (!thread.done && thread.value.threadHash < threadHash) thread = await threads.next()
       const named = !thread.done && thread.value.threadHash === threadHash && thread.value.names.has(name)
       input.counts.listed += 1
-      if (!condemns(version, named, input.before)) continue
+      if (!condemns(version, named, input.before) || input.skip(version)) continue
       input.counts.condemned += 1
       await page.add(version)
     }

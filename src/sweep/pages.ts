@@ -19,11 +19,11 @@ export interface PageName {
   sortKey: string
   /** The note of the writer leases that were live when the page was there. Without one nothing on it may go. */
   note?: string
+  /** All that stands on it goes: so it was decided, once for all sweeps. */
+  decided: boolean
 }
 
 export interface Page extends PageName {
-  first: string
-  last: string
   entries: Condemned[]
 }
 
@@ -44,11 +44,10 @@ export class Pages {
 
   /** Writes a page of entries in the order of their keys, under a name that no page had before. */
   async write(entries: Condemned[]): Promise<void> {
-    const [first, last] = [entries.at(0)?.key, entries.at(-1)?.key]
-    const rows = entries.map(({ key, versionId, size, current }) => [key, versionId, size, current])
+    const last = entries.at(-1)?.key
     const sortKey = `${this.#prefix}${last}#${randomUUID()}`
-    const packed = zstdCompressSync(JSON.stringify(rows))
-    await retryTransient(() => this.#table.put({ ...sweepKey(this.#scope, sortKey), first, last, packed }))
+    const packed = packEntries(entries)
+    await retryTransient(() => this.#table.put({ ...sweepKey(this.#scope, sortKey), packed }))
   }
 
   /** The pages whose last key is `from` or after it. */
@@ -62,7 +61,7 @@ export class Pages {
 
   async names(): Promise<PageName[]> {
     const names: PageName[] = []
-    const options = { prefix: this.#prefix, attributes: ['sk', 'note'] }
+    const options = { prefix: this.#prefix, attributes: ['sk', 'note', 'decided'] }
     for await (const items of this.#table.query(sweepPartition(this.#scope), options)) {
       for (const item of items) names.push(readName(item))
     }
@@ -94,13 +93,38 @@ export class Pages {
     return found
   }
 
+  /**
+   * Decides what of a page goes, and takes the rest off it, unless another sweep has decided that already. Two sweeps
+   * may read the references at different times and come to differ: what one has spared, and so given free, the other
+   * must not delete.
+   * @returns what goes; undefined when another sweep has removed the page
+   */
+  async decide({ sortKey }: PageName, doomed: Condemned[]): Promise<Condemned[] | undefined> {
+    const { done, item } = await retryTransient(() =>
+      this.#table.update(sweepKey(this.#scope, sortKey), {
+        expression: 'SET #packed = :packed, #decided = :true',
+        condition: 'attribute_exists(pk) AND attribute_not_exists(#decided)',
+        names: { '#packed': 'packed', '#decided': 'decided' },
+        values: { ':packed': packEntries(doomed), ':true': true },
+      }),
+    )
+    if (done) return doomed
+    return item && readPage(item).entries
+  }
+
   async remove({ sortKey }: PageName): Promise<void> {
     await retryTransient(() => this.#table.delete(sweepKey(this.#scope, sortKey)))
   }
 }
 
-function readName({ sk, note }: Item): PageName {
-  return { sortKey: sk as string, ...(note !== undefined && { note: note as string }) }
+function packEntries(entries: Condemned[]): Buffer {
+  return zstdCompressSync(
+    JSON.stringify(entries.map((entry) => [entry.key, entry.versionId, entry.size, entry.current])),
+  )
+}
+
+function readName({ sk, note, decided }: Item): PageName {
+  return { sortKey: sk as string, decided: decided === true, ...(note !== undefined && { note: note as string }) }
 }
 
 function readPage(item: Item): Page {
@@ -109,8 +133,6 @@ function readPage(item: Item): Page {
   >
   return {
     ...readName(item),
-    first: item.first as string,
-    last: item.last as string,
     entries: rows.map(([key, versionId, size, current]) => ({ key, versionId, size, current })),
   }
 }

@@ -10,7 +10,7 @@ import type { Table } from '../table/table.ts'
 import type { Scope } from '../tenancy/scope.ts'
 import { condemnBlobs, condemnBodies, References } from './condemn.ts'
 import { forgetNotes, graceIsOver, noteLeases } from './grace.ts'
-import { type Condemned, type Page, Pages } from './pages.ts'
+import { type Condemned, type Page, type PageName, Pages } from './pages.ts'
 import { deletes } from './protocol.ts'
 import { noCounts, type SweepCounts } from './report.ts'
 import { type DeleteFailure, Versions } from './versions.ts'
@@ -53,6 +53,8 @@ export interface ScopeSweepResult {
 /** Nothing can still be using an upload that was staged so long ago: its request lasts minutes. */
 const STAGING_MS = 86_400_000
 const GRACE_CHECK_MS = 1_000
+/** When S3 refuses more deletes than this in one run, no others are prepared. */
+const MAX_FAILED = 10_000
 
 /**
  * Sweeps one scope, at any time of day: finishes what an earlier run condemned, clears away what is deleted already,
@@ -74,6 +76,9 @@ class ScopeSweep {
   readonly #counts = noCounts()
   readonly #deletedBlobs: string[] = []
   readonly #failures: DeleteFailure[] = []
+  /** Versions that S3 would not delete. They stand on a page already, and are tried again by the next run. */
+  readonly #failedVersions = new Set<string>()
+  readonly #failedPages = new Set<string>()
   #resumeAfter: string | undefined
 
   constructor(input: ScopeSweepInput) {
@@ -96,15 +101,21 @@ class ScopeSweep {
     const waiting = !(await this.#finishPages(0))
     await this.#clearDeleted()
     await this.#clearStaging()
-    // What is condemned already would only be condemned again.
-    if (waiting || this.#failures.length > 0) return this.#result(waiting)
+    // What is condemned already would only be condemned again; a run that goes on begins after it.
+    const again = waiting && this.#input.resumeAfter === undefined
+    if (again || this.#failedVersions.size > MAX_FAILED) return this.#result(waiting)
     await this.#condemn((pages, entries) => pages.write(entries))
     return this.#result(!(await this.#finishPages(this.#input.waitMs)))
   }
 
   async #condemn(write: (pages: Pages, entries: Condemned[]) => Promise<void>): Promise<void> {
     const { olderThanMs, maxSlots, resumeAfter: after, timeIsUp = () => false } = this.#input
-    const input = { before: this.#context.now() - olderThanMs, counts: this.#counts }
+    const before = this.#context.now() - olderThanMs
+    const input = {
+      before,
+      counts: this.#counts,
+      skip: (version: Condemned) => this.#failedVersions.has(nameOf(version)),
+    }
     this.#resumeAfter = await condemnBlobs(this.#context, this.#blobs, {
       ...input,
       after,
@@ -124,24 +135,24 @@ class ScopeSweep {
     const until = Date.now() + waitMs
     for (;;) {
       const { over, waiting } = await this.#notes()
-      if (over.size > 0) {
-        // The references are read after the leases have ended, and before anything goes.
-        await this.#deleteBlobPages(over)
-        await this.#deleteBodyPages(over)
-      }
+      // The references are read after the leases have ended, and before anything goes.
+      await this.#deleteBlobPages(over)
+      await this.#deleteBodyPages(over)
       if (!waiting || Date.now() >= until) return !waiting
       await sleep(GRACE_CHECK_MS)
     }
   }
 
-  /** The notes of the pages that are there, those whose leases have ended; pages without a whole note get one. */
+  /**
+   * The notes of the pages whose leases have ended, and whether there are others; pages without a whole note get one.
+   */
   async #notes(): Promise<{ over: Set<string>; waiting: boolean }> {
     const named = await Promise.all(
       [this.#blobPages, this.#bodyPages].map(async (pages) =>
         (await pages.names()).map((name) => ({ pages, name, note: name.note })),
       ),
     )
-    const all = named.flat()
+    const all = named.flat().filter(({ name }) => !name.decided)
     const states = new Map<string, boolean | undefined>()
     for (const { note } of all) {
       if (note !== undefined && !states.has(note)) states.set(note, await graceIsOver(this.#context, note))
@@ -155,23 +166,28 @@ class ScopeSweep {
     }
     await forgetNotes(this.#context, new Set(states.keys()))
     const over = new Set([...states].filter(([, ended]) => ended === true).map(([note]) => note))
-    return { over, waiting: [...states.values()].includes(false) }
+    return { over, waiting: over.size < states.size }
   }
 
   async #deleteBlobPages(over: ReadonlySet<string>): Promise<void> {
     const references = new References(this.#context, this.#input.maxSlots)
     for await (const page of this.#blobPages.read()) {
-      if (page.note === undefined || !over.has(page.note)) continue
+      if (!this.#isDue(page, over)) continue
       const used = new Set<string>()
-      for (const { key } of page.entries) if ((await references.count(key)) > 0) used.add(key)
+      for (const { key } of page.decided ? [] : page.entries) if ((await references.count(key)) > 0) used.add(key)
       const gone = await this.#deletePage(this.#blobPages, this.#blobs, page, used)
-      for (const { key } of gone) if (this.#deletedBlobs.at(-1) !== key) this.#deletedBlobs.push(key)
+      // A version that was hidden by a newer one was not the blob.
+      for (const { key, current } of gone) if (current) this.#deletedBlobs.push(key)
     }
+  }
+
+  #isDue({ note, sortKey, decided }: PageName, over: ReadonlySet<string>): boolean {
+    return (decided || (note !== undefined && over.has(note))) && !this.#failedPages.has(sortKey)
   }
 
   async #deleteBodyPages(over: ReadonlySet<string>): Promise<void> {
     for await (const page of this.#bodyPages.read()) {
-      if (page.note === undefined || !over.has(page.note)) continue
+      if (!this.#isDue(page, over)) continue
       const used = new Set<string>()
       for (const threadHash of new Set(page.entries.map(({ key }) => key.split('/')[0] ?? ''))) {
         for (const name of await this.#bodyNames(threadHash)) used.add(`${threadHash}/${name}`)
@@ -191,15 +207,22 @@ class ScopeSweep {
 
   /** Deletes the entries of a page that are unused still, and then the page. @returns the entries that went */
   async #deletePage(pages: Pages, versions: Versions, page: Page, used: ReadonlySet<string>): Promise<Condemned[]> {
-    const doomed = page.entries.filter((entry) => deletes(entry, used.has(entry.key)))
+    const unused = page.entries.filter((entry) => deletes(entry, used.has(entry.key)))
+    const doomed = page.decided ? page.entries : await pages.decide(page, unused)
+    if (!doomed) return []
     const failures = await versions.delete(doomed)
-    const failed = new Set(failures.map(({ key }) => key))
-    const gone = doomed.filter(({ key }) => !failed.has(key))
-    this.#failures.push(...failures)
+    const failed = new Set(failures.map(nameOf))
+    const gone = doomed.filter((entry) => !failed.has(nameOf(entry)))
     this.#counts.spared += page.entries.length - doomed.length
     this.#counts.deleted += gone.length
     this.#counts.bytesFreed += gone.reduce((sum, { size }) => sum + size, 0)
-    if (failures.length === 0) await pages.remove(page)
+    if (failures.length === 0) {
+      await pages.remove(page)
+      return gone
+    }
+    this.#failures.push(...failures.map(({ key, reason }) => ({ key, reason })))
+    for (const name of failed) this.#failedVersions.add(name)
+    this.#failedPages.add(page.sortKey)
     return gone
   }
 
@@ -221,8 +244,9 @@ class ScopeSweep {
     const before = this.#context.now() - STAGING_MS
     for await (const listed of this.#staging.list()) {
       const stale = listed.filter(({ uploadedAt }) => uploadedAt < before)
-      this.#failures.push(...(await this.#staging.delete(stale)))
-      this.#counts.cleared += stale.length
+      const failures = await this.#staging.delete(stale)
+      this.#failures.push(...failures.map(({ key, reason }) => ({ key, reason })))
+      this.#counts.cleared += stale.length - failures.length
     }
   }
 
@@ -238,4 +262,8 @@ class ScopeSweep {
       deletes: all.reduce((sum, { deletes }) => sum + deletes, 0),
     }
   }
+}
+
+function nameOf({ key, versionId }: Pick<Condemned, 'key' | 'versionId'>): string {
+  return `${key} ${versionId}`
 }

@@ -6,10 +6,14 @@ import type { ListedVersion } from './protocol.ts'
 /** DeleteObjects takes so many keys. */
 const DELETE_LIMIT = 1_000
 
-/** A version that S3 would not delete, and its reason. */
+/** What S3 would not delete, and its reason. */
 export interface DeleteFailure {
   key: string
   reason: string
+}
+
+interface VersionFailure extends DeleteFailure {
+  versionId: string
 }
 
 /** The versions of the objects whose keys begin with `root`; keys are given without it. Counts its requests. */
@@ -56,15 +60,15 @@ export class Versions {
   }
 
   /** Deletes just these versions; one that is gone is no failure. Tries all, and tells which S3 would not delete. */
-  async delete(entries: readonly Condemned[]): Promise<DeleteFailure[]> {
-    const failures: DeleteFailure[] = []
+  async delete(entries: readonly Condemned[]): Promise<VersionFailure[]> {
+    const failures: VersionFailure[] = []
     for (let start = 0; start < entries.length; start += DELETE_LIMIT) {
       failures.push(...(await this.#deleteSome(entries.slice(start, start + DELETE_LIMIT))))
     }
     return failures
   }
 
-  async #deleteSome(entries: readonly Condemned[]): Promise<DeleteFailure[]> {
+  async #deleteSome(entries: readonly Condemned[]): Promise<VersionFailure[]> {
     const Objects = entries.map(({ key, versionId }) => ({ Key: this.#root + key, VersionId: versionId }))
     const command = new DeleteObjectsCommand({ Bucket: this.#bucketName, Delete: { Objects, Quiet: true } })
     const { Errors = [] } = await retryTransient(async () => {
@@ -75,8 +79,9 @@ export class Versions {
       }
       return answer
     })
-    return Errors.map(({ Key = '', Code = '', Message = '' }) => ({
+    return Errors.map(({ Key = '', VersionId = '', Code = '', Message = '' }) => ({
       key: Key.slice(this.#root.length),
+      versionId: VersionId,
       reason: `${Code}: ${Message}`,
     }))
   }
