@@ -35,9 +35,8 @@ export class ClientBlobStore implements BlobStore, BlobExchange {
 
   async head(key: string): Promise<BlobInfo | null> {
     blobHash(key)
-    // No key is the beginning of another.
-    const [info] = await this.list(key)
-    return info?.key === key ? info : null
+    const { blobs } = await this.#call<{ blobs: BlobJson[] }>('/head', { keys: [key] }, 'blobs')
+    return blobs.map(readInfo).find((info) => info.key === key) ?? null
   }
 
   async put(key: string, body: Uint8Array): Promise<void> {
@@ -50,11 +49,7 @@ export class ClientBlobStore implements BlobStore, BlobExchange {
 
   async list(prefix: string): Promise<BlobInfo[]> {
     const { blobs } = await this.#call<{ blobs: BlobJson[] }>('/list', { prefix }, 'blobs')
-    return blobs.map(({ key, size_bytes, uploaded_at }) => ({
-      key,
-      size: size_bytes,
-      uploadedAt: Date.parse(uploaded_at),
-    }))
+    return blobs.map(readInfo)
   }
 
   async delete(key: string): Promise<void> {
@@ -86,4 +81,8 @@ export class ClientBlobStore implements BlobStore, BlobExchange {
       uploads: `${this.#base}/uploads`,
     })
   }
+}
+
+function readInfo({ key, size_bytes, uploaded_at }: BlobJson): BlobInfo {
+  return { key, size: size_bytes, uploadedAt: Date.parse(uploaded_at) }
 }

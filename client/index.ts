@@ -3,6 +3,7 @@ import { ClientCheckpointStore } from './checkpoints.ts'
 import { ClientInstanceStore } from './instances.ts'
 import { ClientKeyStore } from './keys.ts'
 import { type ClientOptions, checkOptions } from './options.ts'
+import { ClientSweepService } from './sweeps.ts'
 import { Transport } from './transport.ts'
 
 export type { ClientBlobStore } from './blobs.ts'
@@ -11,15 +12,17 @@ export { SandkeepHttpError, SandkeepNetworkError } from './errors.ts'
 export type { ClientInstanceStore } from './instances.ts'
 export type { ClientKeyStore } from './keys.ts'
 export type { ClientOptions } from './options.ts'
+export type { ClientSweepService } from './sweeps.ts'
 
 const CHECKPOINTS_BASE = '/sandbox/checkpoints/v1'
 
-/** The stores of one tenant and project, over the API. */
+/** The stores of one tenant and project, and their sweeps, over the API. */
 export interface SandkeepClient {
   readonly checkpoints: ClientCheckpointStore
   readonly blobs: ClientBlobStore
   readonly instances: ClientInstanceStore
   readonly keys: ClientKeyStore
+  readonly sweeps: ClientSweepService
 }
 
 /**
@@ -33,5 +36,6 @@ export function createClient(options: ClientOptions): SandkeepClient {
     blobs: new ClientBlobStore(transport, CHECKPOINTS_BASE),
     instances: new ClientInstanceStore(transport),
     keys: new ClientKeyStore(transport),
+    sweeps: new ClientSweepService(transport, CHECKPOINTS_BASE),
   }
 }

@@ -19,15 +19,22 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
     onObjects(bucketArn, [OBJECT_PREFIXES.blobs, OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject', 'PutObject'),
     // Nothing is deleted there by hand: what was staged expires.
     onObjects(bucketArn, [OBJECT_PREFIXES.staging], 'GetObject', 'PutObject'),
-    onListing(bucketArn),
+    onListing(bucketArn, 'ListBucket', 'ListBucketVersions'),
   ],
   instances: ({ tableArn }) => [onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem')],
   keys: ({ tableArn }) => [onTable(tableArn, 'PutItem', 'Query', 'UpdateItem')],
   sweep: ({ tableArn, bucketArn }) => [
-    onTable(tableArn, 'BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
-    onObjects(bucketArn, [OBJECT_PREFIXES.blobs, OBJECT_PREFIXES.bodies], 'DeleteObject'),
-    onListing(bucketArn),
+    onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
+    onObjects(bucketArn, Object.values(OBJECT_PREFIXES), 'DeleteObjectVersion'),
+    // Bodies have the keys of what they refer to, and go with the checkpoints that a prune left behind.
+    onObjects(bucketArn, [OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject'),
+    onListing(bucketArn, 'ListBucket', 'ListBucketVersions'),
   ],
+}
+
+/** To call a function, and nothing else of it. */
+export function invocation(functionArn: string): PolicyStatement {
+  return new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [functionArn] })
 }
 
 function onTable(tableArn: string, ...actions: string[]): PolicyStatement {
@@ -45,6 +52,6 @@ function onObjects(bucketArn: string, prefixes: Prefix[], ...actions: string[]):
  * Without a condition on the prefix: a HeadObject has no prefix, and S3 answers 403 instead of 404 for an object that
  * is not there when the caller may not list the bucket.
  */
-function onListing(bucketArn: string): PolicyStatement {
-  return new PolicyStatement({ actions: ['s3:ListBucket'], resources: [bucketArn] })
+function onListing(bucketArn: string, ...actions: string[]): PolicyStatement {
+  return new PolicyStatement({ actions: actions.map((action) => `s3:${action}`), resources: [bucketArn] })
 }

@@ -1,13 +1,15 @@
 import { Duration, RemovalPolicy } from 'aws-cdk-lib'
+import { Policy, type PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { ROUTES as checkpointRoutes } from '../lambdas/checkpoints/routes.ts'
 import { ROUTES as instanceRoutes } from '../lambdas/instances/routes.ts'
 import { ROUTES as keyRoutes } from '../lambdas/keys/routes.ts'
+import { ENVIRONMENT } from '../src/environment.ts'
 import { INTEGRATION_TIMEOUT, SandkeepApi, type Throttling } from './api.ts'
 import { SandkeepBucket } from './bucket.ts'
-import { permissions } from './permissions.ts'
-import { ServiceFunction, type ServiceName } from './service-function.ts'
+import { invocation, permissions } from './permissions.ts'
+import { ServiceFunction, type ServiceFunctionProps, type ServiceName } from './service-function.ts'
 import { SweepSchedule } from './sweep-schedule.ts'
 import { SandkeepTable } from './table.ts'
 
@@ -56,41 +58,69 @@ export class Sandkeep extends Construct {
     this.table = table
     this.bucket = bucket
 
-    const makeFunction = (id: string, service: ServiceName, description: string, size: FunctionSize) =>
+    const makeFunction = (id: string, service: ServiceName, more: FunctionProps) =>
       new ServiceFunction(this, id, {
         service,
-        description,
-        memorySize: size.memorySize,
-        timeout: size.timeout,
+        ...more,
         tableName: table.tableName,
         bucketName: bucket.bucketName,
         logRetention,
-        statements: permissions[service]({ tableArn: table.tableArn, bucketArn: bucket.bucketArn }),
+        statements: [
+          ...permissions[service]({ tableArn: table.tableArn, bucketArn: bucket.bucketArn }),
+          ...(more.statements ?? []),
+        ],
       })
 
+    const sweep = makeFunction('Sweep', 'sweep', {
+      description: 'Removes what no checkpoint uses.',
+      ...sizes.sweep,
+      // A sweep that failed goes on where it was with the next one.
+      retryAttempts: 0,
+    })
+    // It calls itself for what is left. In the role's own policy this would make a circle: the function waits for that.
+    new Policy(this, 'SweepGoesOn', {
+      roles: sweep.role ? [sweep.role] : [],
+      statements: [invocation(sweep.functionArn)],
+    })
+    new SweepSchedule(this, 'SweepSchedule', { handler: sweep, rate: props.sweepRate ?? Duration.days(1) })
+
     this.api = new SandkeepApi(this, 'Api', {
-      authorizer: makeFunction('Authorizer', 'authorizer', 'Checks API keys.', sizes.authorizer),
+      authorizer: makeFunction('Authorizer', 'authorizer', { description: 'Checks API keys.', ...sizes.authorizer }),
       services: [
         {
-          handler: makeFunction('Checkpoints', 'checkpoints', 'Checkpoints, leases and blobs.', sizes.checkpoints),
+          handler: makeFunction('Checkpoints', 'checkpoints', {
+            description: 'Checkpoints, leases and blobs.',
+            ...sizes.checkpoints,
+            environment: { [ENVIRONMENT.sweepFunction]: sweep.functionName },
+            statements: [invocation(sweep.functionArn)],
+          }),
           routes: checkpointRoutes,
         },
         {
-          handler: makeFunction('Instances', 'instances', 'Records of sandbox instances.', sizes.standard),
+          handler: makeFunction('Instances', 'instances', {
+            description: 'Records of sandbox instances.',
+            ...sizes.standard,
+          }),
           routes: instanceRoutes,
         },
-        { handler: makeFunction('Keys', 'keys', 'Manages API keys.', sizes.standard), routes: keyRoutes },
+        {
+          handler: makeFunction('Keys', 'keys', { description: 'Manages API keys.', ...sizes.standard }),
+          routes: keyRoutes,
+        },
       ],
       throttling: props.throttling ?? { rateLimit: 500, burstLimit: 1_000 },
       logRetention,
       cloudWatchRole: props.cloudWatchRole ?? true,
     })
-
-    new SweepSchedule(this, 'SweepSchedule', {
-      handler: makeFunction('Sweep', 'sweep', 'Removes what no checkpoint uses.', sizes.sweep),
-      rate: props.sweepRate ?? Duration.days(1),
-    })
   }
+}
+
+type FunctionProps = Pick<
+  ServiceFunctionProps,
+  'description' | 'memorySize' | 'timeout' | 'environment' | 'retryAttempts'
+> & {
+  /** What it may do besides its work on the table and the bucket. */
+  readonly statements?: PolicyStatement[]
 }
 
 interface FunctionSize {

@@ -23,6 +23,10 @@ export interface ServiceFunctionProps {
   readonly logRetention: RetentionDays
   /** All that the function may do, besides writing to its log group. */
   readonly statements: PolicyStatement[]
+  /** Variables besides the names of the table and the bucket. */
+  readonly environment?: Record<string, string>
+  /** How often an event is delivered again after the function failed. @default Lambda's own: 2 */
+  readonly retryAttempts?: number
 }
 
 // The sources run as .ts in the repository and as .js under dist/ in the published package.
@@ -54,7 +58,12 @@ export class ServiceFunction extends NodejsFunction {
       timeout: props.timeout,
       role,
       logGroup,
-      environment: { [ENVIRONMENT.tableName]: props.tableName, [ENVIRONMENT.bucketName]: props.bucketName },
+      environment: {
+        [ENVIRONMENT.tableName]: props.tableName,
+        [ENVIRONMENT.bucketName]: props.bucketName,
+        ...props.environment,
+      },
+      ...(props.retryAttempts !== undefined && { retryAttempts: props.retryAttempts }),
       bundling: {
         format: OutputFormat.ESM,
         target: 'node24',

@@ -2,11 +2,11 @@ import { createHandler as createAuthorizer } from '../lambdas/authorizer/handler
 import { createHandler as createCheckpoints } from '../lambdas/checkpoints/handler.ts'
 import { createHandler as createInstances } from '../lambdas/instances/handler.ts'
 import { createHandler as createKeys } from '../lambdas/keys/handler.ts'
-import type { HandlerConfig } from '../lambdas/shared/config.ts'
+import type { SweepHandlerConfig } from '../lambdas/shared/sweep-config.ts'
 import type { LambdaHandler } from './gateway/index.ts'
 
 /** The handlers of the API's functions, by the names of their folders. */
-export function createHandlers(config: HandlerConfig): Record<string, LambdaHandler> {
+export function createHandlers(config: SweepHandlerConfig): Record<string, LambdaHandler> {
   return {
     authorizer: createAuthorizer(config),
     checkpoints: createCheckpoints(config),

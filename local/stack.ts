@@ -5,8 +5,10 @@ import { PutBucketVersioningCommand, S3Client } from '@aws-sdk/client-s3'
 import type { SandboxCheckpointStoreOptions } from '../src/checkpoints/types.ts'
 import { createKeyStore } from '../src/keys/store.ts'
 import { createTableInput } from '../src/table/schema.ts'
+import { BackgroundSweeps } from './background-sweeps.ts'
 import { startDynamoDb } from './dynamodb/index.ts'
 import { startGateway, type Template } from './gateway/index.ts'
+import { readFunctions } from './gateway/read-api.ts'
 import { createHandlers } from './handlers.ts'
 import { startS3 } from './s3/index.ts'
 import { lockFolder } from './s3/storage/folder-lock.ts'
@@ -20,7 +22,7 @@ export interface LocalStackOptions extends SandboxCheckpointStoreOptions {
   dir?: string
   /** What the gateway does. @default the template of this package's stack */
   template?: Template
-  /** Told of what failed inside a request that was answered with 5xx. @default nothing is told */
+  /** Told of what failed inside a request that was answered with 5xx, and in a sweep. @default nothing is told */
   onError?: (error: unknown) => void
 }
 
@@ -94,9 +96,13 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
   const apiKey = await platformKey(dynamodb, settings)
   if (dir !== undefined && apiKey !== settings.apiKey) await writeSettings(dir, { ...settings, apiKey })
 
+  const config = { dynamodb, s3, tableName: NAME, bucketName: NAME, ...storeOptions(options) }
+  const timeoutMs = sweepTimeout(template)
+  const sweeps = new BackgroundSweeps({ config, timeoutMs, onError: onError ?? (() => undefined) })
+  running.add(() => sweeps.stop())
   const gateway = await startGateway({
     template,
-    handlers: createHandlers({ dynamodb, s3, tableName: NAME, bucketName: NAME, ...storeOptions(options) }),
+    handlers: createHandlers({ ...config, startSweep: sweeps.start }),
     ...(port === undefined ? {} : { port }),
     ...(onError === undefined ? {} : { onError }),
   })
@@ -112,6 +118,13 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
     bucketName: NAME,
     stop: () => running.stop(),
   }
+}
+
+/** How long one call of the sweep function may run. @throws Error when the template has no such function */
+function sweepTimeout(template: Template): number {
+  const sweep = [...readFunctions(template).values()].find(({ name }) => name === 'sweep')
+  if (!sweep) throw new Error('The template has no function "sweep".')
+  return sweep.timeoutMs
 }
 
 /** What runs already, to be ended in the opposite order of its start. */

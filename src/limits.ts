@@ -10,6 +10,9 @@ export const STAGED_LIMIT_BYTES = 268_435_456
 /** How many blobs one exchange request may name. */
 export const EXCHANGE_LIMIT = 1_000
 
+/** The longest that a sweep waits for writer leases to end: its function has 15 minutes for all it does. */
+export const MAX_SWEEP_WAIT_MS = 600_000
+
 /** How long presigned requests hold, in seconds. */
 export const PRESIGNED_SECONDS = 900
 

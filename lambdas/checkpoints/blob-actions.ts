@@ -1,5 +1,5 @@
 import pMap from 'p-map'
-import type { PresignedRequest } from '../../src/blobs/types.ts'
+import type { BlobInfo, PresignedRequest } from '../../src/blobs/types.ts'
 import { ConflictError } from '../../src/errors.ts'
 import { type Action, action } from '../shared/action.ts'
 import { json } from '../shared/answer.ts'
@@ -9,6 +9,7 @@ import * as schemas from './schemas.ts'
 import type { Services } from './service.ts'
 
 const DELETE_CONCURRENCY = 16
+const HEAD_CONCURRENCY = 64
 
 /** The blob exchange. Bytes never pass through here: they go between the caller and S3. */
 export function blobActions({
@@ -30,15 +31,17 @@ export function blobActions({
       }
       return json(200, { downloads, missing })
     }),
+    blobHead: action(schemas.blobHead, async ({ keys }, call) => {
+      const store = blobs(call)
+      const heads = await pMap(keys, (key) => store.head(key), { concurrency: HEAD_CONCURRENCY })
+      return json(200, {
+        blobs: heads.filter((head) => head !== null).map(shown),
+        missing: keys.filter((_key, index) => heads[index] === null),
+      })
+    }),
     blobList: action(schemas.blobList, async ({ prefix }, call) => {
       const listed = await blobs(call).list(prefix)
-      return json(200, {
-        blobs: listed.map(({ key, size, uploadedAt }) => ({
-          key,
-          size_bytes: size,
-          uploaded_at: timestamp(uploadedAt),
-        })),
-      })
+      return json(200, { blobs: listed.map(shown) })
     }),
     blobDelete: action(schemas.blobDelete, async ({ keys }, call) => {
       const references = await checkpoints(call).listBlobReferences()
@@ -54,6 +57,10 @@ export function blobActions({
       return json(200, { deleted: keys })
     }),
   }
+}
+
+function shown({ key, size, uploadedAt }: BlobInfo) {
+  return { key, size_bytes: size, uploaded_at: timestamp(uploadedAt) }
 }
 
 /** A presigned request in the API's field names. */

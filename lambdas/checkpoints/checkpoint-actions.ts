@@ -8,7 +8,10 @@ import type { Services } from './service.ts'
 /** About how much JSON a page of a list has: well below the inline limit, so that pages need no detour. */
 const PAGE_BYTES = 3_145_728
 
-type ContractAction = Exclude<CheckpointAction, `blob${string}` | 'stageUpload' | `${string}Writer`>
+type ContractAction = Exclude<
+  CheckpointAction,
+  `blob${string}` | `sweep${string}` | `${string}Writer` | 'stageUpload' | 'usage'
+>
 
 /** The members of the checkpoint store, as actions. */
 export function checkpointActions({ checkpoints }: Services): Record<ContractAction, Action> {

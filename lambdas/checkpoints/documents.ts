@@ -18,7 +18,8 @@ export function documents(s3: S3Client, bucketName: string): ApiMiddleware {
   const documentsBefore = async ({ event }: ApiRequest): Promise<void> => {
     let body = parseJson(event.body ?? '')
     const scope = event.call?.scope
-    if (scope && isUploadReference(body)) body = parseJson(await readUpload(s3, bucketName, scope, body.upload_id))
+    if (scope && event.httpMethod !== 'GET' && isUploadReference(body))
+      body = parseJson(await readUpload(s3, bucketName, scope, body.upload_id))
     event.call = { ...event.call, body }
   }
   return { before: documentsBefore }

@@ -1,8 +1,10 @@
 import { createBlobStore } from '../../src/blobs/store.ts'
 import { createCheckpointStore } from '../../src/checkpoints/store.ts'
+import { createSweepService } from '../../src/sweep/service.ts'
 import { type ApiHandler, createApiHandler } from '../shared/api.ts'
 import { bodyText } from '../shared/body-text.ts'
 import type { HandlerConfig } from '../shared/config.ts'
+import type { SweepHandlerConfig } from '../shared/sweep-config.ts'
 import { blobActions } from './blob-actions.ts'
 import { checkpointActions } from './checkpoint-actions.ts'
 import { documents } from './documents.ts'
@@ -10,13 +12,15 @@ import { largeAnswer } from './large-answer.ts'
 import { BASE, ROUTES } from './routes.ts'
 import type { Services } from './service.ts'
 import { stageAction } from './stage-action.ts'
+import { sweepActions } from './sweep-actions.ts'
 import { writerActions } from './writer-actions.ts'
 
-/** The checkpoints service: checkpoints, leases, blobs. */
-export function createHandler(config: HandlerConfig): ApiHandler {
+/** The checkpoints service: checkpoints, leases, blobs, sweeps. */
+export function createHandler(config: SweepHandlerConfig): ApiHandler {
   return createServiceHandler(config, {
     checkpoints: ({ scope }) => createCheckpointStore({ ...config, scope }),
     blobs: ({ scope }) => createBlobStore({ ...config, scope }),
+    sweeps: ({ scope }) => createSweepService({ ...config, scope }),
   })
 }
 
@@ -28,6 +32,7 @@ export function createServiceHandler(config: Pick<HandlerConfig, 's3' | 'bucketN
       ...checkpointActions(services),
       ...writerActions(services),
       ...blobActions(services),
+      ...sweepActions(services),
       stageUpload: stageAction(config),
     },
     body: [

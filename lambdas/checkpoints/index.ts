@@ -1,4 +1,4 @@
-import { configFromEnvironment } from '../shared/config.ts'
+import { sweepConfigFromEnvironment } from '../shared/sweep-config.ts'
 import { createHandler } from './handler.ts'
 
-export const handler = createHandler(configFromEnvironment(process.env))
+export const handler = createHandler(sweepConfigFromEnvironment(process.env))

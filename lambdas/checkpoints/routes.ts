@@ -19,9 +19,13 @@ export type CheckpointAction =
   | 'releaseWriter'
   | 'blobUploads'
   | 'blobDownloads'
+  | 'blobHead'
   | 'blobList'
   | 'blobDelete'
   | 'stageUpload'
+  | 'sweepStart'
+  | 'sweepList'
+  | 'usage'
 
 /** Ids of the contract are arbitrary strings, which gateways decode differently in a path: they travel in bodies. */
 export const ROUTES: readonly Route<CheckpointAction>[] = [
@@ -38,7 +42,11 @@ export const ROUTES: readonly Route<CheckpointAction>[] = [
   { method: 'POST', path: `${BASE}/writers/release`, role: 'writer', action: 'releaseWriter' },
   { method: 'POST', path: `${BASE}/blobs/uploads`, role: 'writer', action: 'blobUploads' },
   { method: 'POST', path: `${BASE}/blobs/downloads`, role: 'viewer', action: 'blobDownloads' },
+  { method: 'POST', path: `${BASE}/blobs/head`, role: 'viewer', action: 'blobHead' },
   { method: 'POST', path: `${BASE}/blobs/list`, role: 'viewer', action: 'blobList' },
   { method: 'POST', path: `${BASE}/blobs/delete`, role: 'project_admin', action: 'blobDelete' },
   { method: 'POST', path: `${BASE}/uploads`, role: 'writer', action: 'stageUpload' },
+  { method: 'POST', path: `${BASE}/sweeps`, role: 'project_admin', action: 'sweepStart' },
+  { method: 'GET', path: `${BASE}/sweeps`, role: 'viewer', action: 'sweepList' },
+  { method: 'GET', path: `${BASE}/usage`, role: 'viewer', action: 'usage' },
 ]

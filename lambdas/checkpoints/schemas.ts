@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { EXCHANGE_LIMIT, MAX_BLOB_BYTES, STAGED_LIMIT_BYTES } from '../../src/limits.ts'
+import { EXCHANGE_LIMIT, MAX_BLOB_BYTES, MAX_SWEEP_WAIT_MS, STAGED_LIMIT_BYTES } from '../../src/limits.ts'
+import { DEFAULT_OLDER_THAN_MS } from '../../src/sweep/run.ts'
 
 /**
  * Fields of the contract are let through whatever they hold: the store decides which of the contract's errors they
@@ -53,12 +54,27 @@ export const blobUploads = z.strictObject({
     .superRefine(refuseTwoSizes),
 })
 export const blobDownloads = z.strictObject({ keys: blobKeys })
+export const blobHead = z.strictObject({ keys: blobKeys })
 export const blobList = z.strictObject({ prefix: z.string() })
 export const blobDelete = z.strictObject({ keys: blobKeys })
 export const stageUpload = z.strictObject({
   size_bytes: z.int().min(1).max(STAGED_LIMIT_BYTES),
   sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex digits'),
 })
+
+export const sweepStart = z.strictObject({
+  older_than_ms: z.int().min(0).default(DEFAULT_OLDER_THAN_MS),
+  dry_run: z.boolean().default(false),
+  wait_ms: z.int().min(0).max(MAX_SWEEP_WAIT_MS).default(0),
+})
+export const sweepList = z.strictObject({
+  limit: z
+    .string()
+    .regex(/^([1-9]\d?|100)$/, 'must be a whole number from 1 to 100')
+    .default('20')
+    .transform(Number),
+})
+export const usage = z.strictObject({})
 
 /** One key is one content, which has one size. */
 function refuseTwoSizes(blobs: Array<{ key: string; size_bytes: number }>, context: z.RefinementCtx): void {

@@ -11,16 +11,31 @@ export interface BodyTextOptions {
 }
 
 /**
- * Makes the body a string, whatever way the gateway delivered its bytes. The body of a GET is ignored: it counts as
- * the empty object.
- * @throws UnsupportedMediaTypeError, PayloadTooLargeError, InvalidInputError (field `body`)
+ * Makes the body a string, whatever way the gateway delivered its bytes. The body of a GET is ignored: the object of
+ * its query parameters stands for it.
+ * @throws UnsupportedMediaTypeError, PayloadTooLargeError, InvalidInputError (field `body`, or the query parameter)
  */
 export function bodyText({ upload }: BodyTextOptions = {}): ApiMiddleware {
   const bodyTextBefore = ({ event }: ApiRequest): void => {
-    event.body = event.httpMethod === 'GET' ? '{}' : readText(event, upload)
+    event.body = event.httpMethod === 'GET' ? JSON.stringify(readQuery(event)) : readText(event, upload)
     event.isBase64Encoded = false
   }
   return { before: bodyTextBefore }
+}
+
+function readQuery(event: ApiEvent): Record<string, string> {
+  const single = Object.entries(event.queryStringParameters ?? {}).map(
+    ([name, value]) => [name, [value ?? '']] as const,
+  )
+  const parameters = event.multiValueQueryStringParameters
+    ? Object.entries(event.multiValueQueryStringParameters)
+    : single
+  return Object.fromEntries(
+    parameters.map(([name, [value = '', ...others] = []]) => {
+      if (others.length > 0) throw new InvalidInputError(name, `The query parameter ${name} must stand once.`)
+      return [name, value]
+    }),
+  )
 }
 
 function readText(event: ApiEvent, upload: string | undefined): string {

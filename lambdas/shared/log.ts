@@ -1,4 +1,4 @@
-export type LogLevel = 'WARN' | 'ERROR'
+export type LogLevel = 'INFO' | 'WARN' | 'ERROR'
 
 /** One structured line; errors with name, message, stack and causes. Give it nothing that a caller sent. */
 export function log(level: LogLevel, message: string, fields: Record<string, unknown>): void {
@@ -6,7 +6,8 @@ export function log(level: LogLevel, message: string, fields: Record<string, unk
     value instanceof Error ? describeError(value) : value,
   )
   if (level === 'ERROR') console.error(line)
-  else console.warn(line)
+  else if (level === 'WARN') console.warn(line)
+  else console.log(line)
 }
 
 function describeError(error: Error): Record<string, unknown> {

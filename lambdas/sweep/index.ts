@@ -1,4 +1,9 @@
-import { configFromEnvironment } from '../shared/config.ts'
+import { ENVIRONMENT } from '../../src/environment.ts'
+import { sweepConfigFromEnvironment } from '../shared/sweep-config.ts'
 import { createHandler } from './handler.ts'
+import { createTelemetry } from './telemetry.ts'
 
-export const handler = createHandler(configFromEnvironment(process.env))
+// It goes on in another call of itself, and Lambda tells a function its own name.
+const environment = { ...process.env, [ENVIRONMENT.sweepFunction]: process.env.AWS_LAMBDA_FUNCTION_NAME }
+
+export const handler = createHandler(sweepConfigFromEnvironment(environment), createTelemetry())

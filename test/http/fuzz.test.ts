@@ -10,11 +10,11 @@ import { checkpoint } from './support/checkpoint.ts'
 import { call } from './support/events.ts'
 
 let engines: Engines
-let services: Array<{ handler: ApiHandler; routes: readonly { path: string }[] }>
+let services: Array<{ handler: ApiHandler; routes: readonly { method: string; path: string }[] }>
 beforeAll(async () => {
   engines = await startEngines()
   services = [
-    { handler: createHandler(engines), routes: ROUTES },
+    { handler: createHandler({ ...engines, startSweep: async () => undefined }), routes: ROUTES },
     { handler: createInstancesHandler(engines), routes: INSTANCE_ROUTES },
   ]
 })
@@ -35,6 +35,7 @@ const names = [
   ...['id', 'thread_id', 'page', 'checkpoint', 'expected_head_id', 'writer', 'request_token', 'checkpoint_id', 'keep'],
   ...['source_thread_id', 'source_checkpoint_id', 'destination_thread_id', 'destination_checkpoint_id', 'created_at'],
   ...['owner_token', 'blobs', 'keys', 'prefix', 'size_bytes', 'sha256', 'upload_id', 'key', 'record', '__proto__'],
+  ...['older_than_ms', 'dry_run', 'wait_ms'],
 ]
 const writer = fc.record({ thread_id: anything, owner_token: anything, fence: anything }, { requiredKeys: [] })
 const body = fc
@@ -58,8 +59,8 @@ test.prop([fc.nat(), fc.nat(), bytes], { seed: 2, numRuns: 600 })(
   async (service, route, sent) => {
     const error = vi.spyOn(console, 'error').mockImplementation(() => undefined)
     const { handler, routes } = services[service % services.length] as (typeof services)[number]
-    const path = routes[route % routes.length]?.path ?? ''
-    const answer = await call(handler, { path, body: sent })
+    const { method = '', path = '' } = routes[route % routes.length] ?? {}
+    const answer = await call(handler, { method, path, body: sent })
     expect(error.mock.calls).toStrictEqual([])
     expect(answer.status).toBeLessThan(500)
     if (answer.status < 300) return

@@ -153,7 +153,7 @@ it('an upload that is larger than what may be uploaded is not read', async () =>
   const unasked = () => {
     throw new Error('No store is asked.')
   }
-  const handler = createServiceHandler(config, { checkpoints: unasked, blobs: unasked })
+  const handler = createServiceHandler(config, { checkpoints: unasked, blobs: unasked, sweeps: unasked })
   const answer = await call(handler, { path: `${BASE}/head`, body: { upload_id: randomUUID() } })
   expect(answer.status).toBe(413)
   expect(errorOf(answer)).toMatchObject({ code: 'payload_too_large', field: 'upload_id' })

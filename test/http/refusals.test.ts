@@ -156,9 +156,10 @@ describe('rights', () => {
     expect((await call(handler, { ...head, role: 'platform', bindings: [] })).status).toBe(403)
   })
 
-  it.each(ROUTES.map((route) => [route.path, route.role] as const))('of %s begin at %s', async (path, least) => {
+  const rights = ROUTES.map(({ method, path, role }) => [`${method} ${path}`, role, method, path] as const)
+  it.each(rights)('of %s begin at %s', async (_route, least, method, path) => {
     for (const role of ROLES) {
-      const answer = await call(handler, { path, role, body: 'no JSON' })
+      const answer = await call(handler, { method, path, role, body: 'no JSON', query: { unknown: ['x'] } })
       expect(answer.status, role).toBe(ROLES.indexOf(role) >= ROLES.indexOf(least) ? 400 : 403)
     }
   })

@@ -62,6 +62,15 @@ test('the sweep runs once a day, or as often as the stack is told, and is tried 
   })
 })
 
+test('the sweep is called by its name from the function of the checkpoints, and not again after it failed', () => {
+  const { id } = functions.get('sweep')
+  expect(functions.get('checkpoints').Environment.Variables.SWEEP_FUNCTION).toEqual({ Ref: id })
+  template.hasResourceProperties('AWS::Lambda::EventInvokeConfig', {
+    FunctionName: { Ref: id },
+    MaximumRetryAttempts: 0,
+  })
+})
+
 test('only the API invokes the functions of the API', () => {
   const [api] = Object.keys(template.findResources('AWS::ApiGateway::RestApi'))
   template.allResourcesProperties('AWS::Lambda::Permission', {

@@ -32,7 +32,7 @@ test('the bucket is private, owned, encrypted and takes TLS only', () => {
     BucketEncryption: {
       ServerSideEncryptionConfiguration: [{ ServerSideEncryptionByDefault: { SSEAlgorithm: 'AES256' } }],
     },
-    VersioningConfiguration: Match.absent(),
+    VersioningConfiguration: { Status: 'Enabled' },
   })
   template.hasResourceProperties('AWS::S3::BucketPolicy', {
     PolicyDocument: {
@@ -43,10 +43,23 @@ test('the bucket is private, owned, encrypted and takes TLS only', () => {
   })
 })
 
-test('only what is on its way expires in the bucket', () => {
+test('only what is on its way, and what was deleted of the bodies, expires in the bucket', () => {
   expect(only(template, 'AWS::S3::Bucket').Properties.LifecycleConfiguration.Rules).toEqual([
     { Id: 'abort-incomplete-uploads', Status: 'Enabled', AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 } },
-    { Id: 'expire-staging', Status: 'Enabled', Prefix: 'staging/', ExpirationInDays: 1 },
+    {
+      Id: 'expire-staging',
+      Status: 'Enabled',
+      Prefix: 'staging/',
+      ExpirationInDays: 1,
+      NoncurrentVersionExpiration: { NoncurrentDays: 1 },
+    },
+    {
+      Id: 'expire-deleted-bodies',
+      Status: 'Enabled',
+      Prefix: 'bodies/',
+      ExpiredObjectDeleteMarker: true,
+      NoncurrentVersionExpiration: { NoncurrentDays: 1 },
+    },
   ])
 })
 

@@ -8,12 +8,16 @@ import { ROUTES as INSTANCE_ROUTES } from '../../../lambdas/instances/routes.ts'
 import { createHandler as createKeys } from '../../../lambdas/keys/handler.ts'
 import { ROUTES as KEY_ROUTES } from '../../../lambdas/keys/routes.ts'
 import type { ApiHandler } from '../../../lambdas/shared/api.ts'
+import type { SweepHandlerConfig } from '../../../lambdas/shared/sweep-config.ts'
+import { createHandler as createSweep } from '../../../lambdas/sweep/handler.ts'
+import type { SweepTelemetry } from '../../../lambdas/sweep/telemetry.ts'
 import type { SandboxCheckpointStoreOptions } from '../../../src/checkpoints/types.ts'
 import { createKeyStore } from '../../../src/keys/store.ts'
 import type { KeyBinding, Role } from '../../../src/keys/types.ts'
 import { type Engines, startEngines } from '../../support/engines.ts'
 import { lambdaContext, proxyEvent } from './events.ts'
 
+const silent: SweepTelemetry = { finished: () => undefined, failed: () => undefined }
 const URL_OF_API = 'http://api.test'
 const METHOD_ARN = 'arn:aws:execute-api:us-east-1:000000000000:api/stage/POST/x'
 
@@ -57,7 +61,12 @@ function gatewayFetch(
   options: SandboxCheckpointStoreOptions,
   requests: string[],
 ): typeof globalThis.fetch {
-  const config = { ...engines, ...options }
+  const config: SweepHandlerConfig = {
+    ...engines,
+    ...options,
+    // Over before the request that asked for it is answered.
+    startSweep: (event) => createSweep(config, silent)(event, { getRemainingTimeInMillis: () => 900_000 }),
+  }
   const authorizer = createAuthorizer(config)
   const services: Array<[handler: ApiHandler, paths: ReadonlySet<string>]> = [
     [createCheckpoints(config), new Set(CHECKPOINT_ROUTES.map(({ path }) => path))],
@@ -66,7 +75,7 @@ function gatewayFetch(
   ]
   return async (input, init) => {
     const request = new Request(input, init)
-    const { origin, pathname } = new URL(request.url)
+    const { origin, pathname, searchParams } = new URL(request.url)
     // Presigned requests go to the storage.
     if (origin !== URL_OF_API) return fetch(input, init)
     requests.push(`${request.method} ${pathname}`)
@@ -74,7 +83,12 @@ function gatewayFetch(
     if (!handler) return Response.json({ error: { code: 'not_found', message: 'no route' } }, { status: 404 })
     const body = new Uint8Array(await request.arrayBuffer())
     const event = {
-      ...proxyEvent({ method: request.method, path: pathname, body: body.length === 0 ? null : body }),
+      ...proxyEvent({
+        method: request.method,
+        path: pathname,
+        query: Object.fromEntries([...searchParams.keys()].map((name) => [name, searchParams.getAll(name)])),
+        body: body.length === 0 ? null : body,
+      }),
       headers: Object.fromEntries(request.headers),
       multiValueHeaders: Object.fromEntries([...request.headers].map(([name, value]) => [name, [value]])),
     }

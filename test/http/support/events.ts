@@ -6,6 +6,8 @@ export interface EventInput {
   method?: string
   /** The path, which is the resource of the route too. */
   path: string
+  /** All values of each query parameter. */
+  query?: Record<string, string[]>
   /** An object becomes JSON; a string or bytes are sent as they are; null is no body. */
   body?: object | string | Uint8Array | null
   /** Added to the usual ones; undefined takes one away; an array repeats it. */
@@ -17,7 +19,7 @@ export interface EventInput {
 const everywhere: KeyBinding[] = [{ tenant: '*', project: '*' }]
 
 /** A REST proxy event of the shape that AWS documents, with all types as the API's binary types. */
-export function proxyEvent({ method = 'POST', path, body = {}, headers, role, bindings }: EventInput) {
+export function proxyEvent({ method = 'POST', path, query, body = {}, headers, role, bindings }: EventInput) {
   const bytes = bodyBytes(body)
   const all: Record<string, string | string[] | undefined> = {
     'content-type': 'application/json',
@@ -34,8 +36,10 @@ export function proxyEvent({ method = 'POST', path, body = {}, headers, role, bi
     httpMethod: method,
     headers: Object.fromEntries(Object.entries(multiValueHeaders).map(([name, values]) => [name, values.at(-1)])),
     multiValueHeaders,
-    queryStringParameters: null,
-    multiValueQueryStringParameters: null,
+    queryStringParameters: query
+      ? Object.fromEntries(Object.entries(query).map(([name, values]) => [name, values.at(-1)]))
+      : null,
+    multiValueQueryStringParameters: query ?? null,
     pathParameters: null,
     stageVariables: null,
     requestContext: {

@@ -26,6 +26,9 @@ export function recordingHandler(getHead?: () => Promise<string | null>): { hand
       blobs: () => {
         throw new Error('No test of this handler asks for blobs.')
       },
+      sweeps: () => {
+        throw new Error('No test of this handler asks for sweeps.')
+      },
     },
   )
   return { handler, scopes }
