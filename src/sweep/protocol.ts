@@ -1,16 +1,19 @@
 /**
- * The decisions of the sweep's protocol, apart from the storage that they are about. They rest on four facts:
+ * The decisions of the sweep's protocol, apart from the storage that they are about. They rest on five facts:
  *
  * 1. What is condemned is a *version* of an object, written on a page before anything else happens to it. Whoever asks
- *    for its key from then on is told that it is missing, and uploads a version of its own, which no page names.
+ *    for its key from then on is told that it is missing, and uploads a version of its own, which no page names. They
+ *    look at the pages first, and into the bucket after.
  * 2. Who was told before that the key is there holds the writer lease of its thread, and needs it until its commit. The
  *    sweep waits until every lease that was live when the pages were there has ended: by then that commit has happened,
  *    or never can.
- * 3. After that the references are read again, and what is referenced is spared. None can come to refer to a version on
- *    a page any more: a thread that refers to one keeps doing so, in views of one instant each; a fork makes versions
- *    of its own.
- * 4. What goes is the version that the page names, whenever the delete arrives: a delete that was delayed, or one of a
- *    second sweep, finds nothing else under that name.
+ * 3. After that the references are read again, and what is referenced is spared. While the page is there, none can come
+ *    to refer to a version on it: a thread that refers to one keeps doing so, in views of one instant each; a fork
+ *    makes versions of its own.
+ * 4. What goes is decided once a page, by whichever sweep writes its decision first, and while the page is there: two
+ *    sweeps may have read the references at different times.
+ * 5. What goes is the version that the page names, whenever the delete arrives: a delete that was delayed finds nothing
+ *    else under that name.
  */
 
 /** A version of an object in the bucket, as it is listed. */
