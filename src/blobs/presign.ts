@@ -1,6 +1,6 @@
-import { GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
-import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import type { S3Client } from '@aws-sdk/client-s3'
 import { PRESIGNED_SECONDS } from '../limits.ts'
+import { presigningTo } from './presigner.ts'
 import type { PresignedRequest } from './types.ts'
 
 export interface PresignPutInput {
@@ -25,27 +25,18 @@ const signedOnPut = new Set(['host', 'content-length', 'content-type', 'if-none-
 export async function presignPut(input: PresignPutInput): Promise<PresignedRequest> {
   const contentType = input.contentType ?? 'application/octet-stream'
   const checksum = Buffer.from(input.sha256Hex, 'hex').toString('base64')
-  const command = new PutObjectCommand({
-    Bucket: input.bucketName,
-    Key: input.objectKey,
-    ContentLength: input.size,
-    ContentType: contentType,
-    ChecksumSHA256: checksum,
-    ...(input.ifNoneMatch && { IfNoneMatch: input.ifNoneMatch }),
-  })
-  const { signingDate, expiresAt } = validity()
-  const url = await getSignedUrl(input.s3, command, {
-    expiresIn: PRESIGNED_SECONDS,
-    signingDate,
-    signableHeaders: signedOnPut,
-    unhoistableHeaders,
-  })
   const headers = {
     'content-length': String(input.size),
     'content-type': contentType,
     'x-amz-checksum-sha256': checksum,
     ...(input.ifNoneMatch && { 'if-none-match': input.ifNoneMatch }),
   }
+  const { signingDate, expiresAt } = validity()
+  const { presign } = await presigningTo(input.s3, input.bucketName)
+  const url = await presign(
+    { method: 'PUT', objectKey: input.objectKey, headers, query: {} },
+    { expiresIn: PRESIGNED_SECONDS, signingDate, signableHeaders: signedOnPut, unhoistableHeaders },
+  )
   return { method: 'PUT', url, headers, expiresAt }
 }
 
@@ -59,13 +50,14 @@ export interface PresignGetInput {
 
 /** A download of one object. Holds for `PRESIGNED_SECONDS`. */
 export async function presignGet(input: PresignGetInput): Promise<PresignedRequest> {
-  const command = new GetObjectCommand({
-    Bucket: input.bucketName,
-    Key: input.objectKey,
-    ...(input.responseContentType !== undefined && { ResponseContentType: input.responseContentType }),
-  })
   const { signingDate, expiresAt } = validity()
-  const url = await getSignedUrl(input.s3, command, { expiresIn: PRESIGNED_SECONDS, signingDate })
+  const { presign } = await presigningTo(input.s3, input.bucketName)
+  const type = input.responseContentType
+  const query: Record<string, string> = type === undefined ? {} : { 'response-content-type': type }
+  const url = await presign(
+    { method: 'GET', objectKey: input.objectKey, headers: {}, query },
+    { expiresIn: PRESIGNED_SECONDS, signingDate },
+  )
   return { method: 'GET', url, headers: {}, expiresAt }
 }
 
