@@ -18,7 +18,6 @@ const CANNOT: { [engine: string]: { [test: string]: string } } = {
       'does not carry out writes one by one',
     'see only states that were while checkpoints are appended, deleted and pruned':
       'shows transactions that are half done',
-    'that have seen a prune see nothing older again, by any read': 'shows transactions that are half done',
   },
 }
 
