@@ -112,6 +112,18 @@ export class Pages {
     return item && readPage(item).entries
   }
 
+  /** Takes off a page of which it is decided what goes all but these entries. One that is removed stays removed. */
+  async keep({ sortKey }: PageName, entries: Condemned[]): Promise<void> {
+    await retryTransient(() =>
+      this.#table.update(sweepKey(this.#scope, sortKey), {
+        expression: 'SET #packed = :packed',
+        condition: 'attribute_exists(#decided)',
+        names: { '#packed': 'packed', '#decided': 'decided' },
+        values: { ':packed': packEntries(entries) },
+      }),
+    )
+  }
+
   async remove({ sortKey }: PageName): Promise<void> {
     await retryTransient(() => this.#table.delete(sweepKey(this.#scope, sortKey)))
   }

@@ -223,6 +223,10 @@ class ScopeSweep {
     this.#failures.push(...failures.map(({ key, reason }) => ({ key, reason })))
     for (const name of failed) this.#failedVersions.add(name)
     this.#failedPages.add(page.sortKey)
+    await pages.keep(
+      page,
+      doomed.filter((entry) => failed.has(nameOf(entry))),
+    )
     return gone
   }
 

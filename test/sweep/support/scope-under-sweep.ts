@@ -3,9 +3,12 @@ import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynam
 import {
   ListObjectVersionsCommand,
   type ListObjectVersionsCommandOutput,
+  PutObjectCommand,
   S3Client,
   type S3ClientConfig,
 } from '@aws-sdk/client-s3'
+import pMap from 'p-map'
+import { blobObjectKey } from '../../../src/blobs/object-keys.ts'
 import { createBlobStore } from '../../../src/blobs/store.ts'
 import { createCheckpointStore } from '../../../src/checkpoints/store.ts'
 import type { SandboxCheckpoint } from '../../../src/checkpoints/types.ts'
@@ -143,4 +146,13 @@ export function checkpointOf(
 /** Keys of blobs that need not be there, spread evenly over all keys. */
 export function sampleKeys(count: number, seed = ''): string[] {
   return Array.from({ length: count }, (_, index) => keyOf(`sample ${seed}${index}`))
+}
+
+/** Puts objects under the keys, as they come from uploads, but all of the same content. */
+export async function putObjects(engines: Engines, { scope }: ScopeUnderSweep, keys: readonly string[]): Promise<void> {
+  const put = (key: string) =>
+    engines.s3.send(
+      new PutObjectCommand({ Bucket: engines.bucketName, Key: blobObjectKey(scope, key), Body: Buffer.from('x') }),
+    )
+  await pMap(keys, put, { concurrency: 32 })
 }
