@@ -14,6 +14,7 @@ import {
 import pMap from 'p-map'
 import { BlobHashMismatchError, InvalidInputError } from '../errors.ts'
 import { EXCHANGE_LIMIT, MAX_BLOB_BYTES } from '../limits.ts'
+import { noteOrigin } from '../own-stores.ts'
 import { Pages } from '../sweep/pages.ts'
 import { isPresent, uploadReplaces } from '../sweep/protocol.ts'
 import { Table } from '../table/table.ts'
@@ -41,7 +42,7 @@ const SIGN_CONCURRENCY = 64
  * @throws InvalidInputError when the scope's names are none.
  */
 export function createBlobStore(config: BlobStoreConfig): BlobStore & BlobExchange {
-  return new S3BlobStore(config)
+  return noteOrigin(new S3BlobStore(config), config)
 }
 
 class S3BlobStore implements BlobStore, BlobExchange {

@@ -1,5 +1,6 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { S3Client } from '@aws-sdk/client-s3'
+import { noteOrigin } from '../own-stores.ts'
 import { Table } from '../table/table.ts'
 import { parseScope, type Scope } from '../tenancy/scope.ts'
 import { append } from './append.ts'
@@ -57,7 +58,7 @@ export function createCheckpointStore(config: CheckpointStoreConfig): Checkpoint
     renewAfterMs,
     seen: new WeakMap(),
   }
-  return {
+  const store: CheckpointStore = {
     get: async (id) => getCheckpoint(context, id),
     list: async (threadId) => listCheckpoints(context, threadId),
     listPage: async (input) => listPage(context, input),
@@ -71,6 +72,7 @@ export function createCheckpointStore(config: CheckpointStoreConfig): Checkpoint
     forkFromCheckpoint: async (input) => forkFromCheckpoint(context, input),
     deleteCheckpoints: async (input) => deleteCheckpoints(context, input),
   }
+  return noteOrigin(store, config)
 }
 
 function checkDuration(name: string, value: number): void {

@@ -145,6 +145,7 @@ describe('the sweep', () => {
     await append(store, lease, 'a', null, { files: [entry('x', gone), entry('y', shared)], artifacts: [artifact(1)] })
     await append(store, lease, 'b', 'a', { files: [entry('x', kept), entry('y', shared)] })
     await store.deleteCheckpoints({ threadId: 't', keep: 1, writer: lease })
+    await lease.release()
     const deleted = await sweepSandboxBlobs({
       checkpoints: store,
       blobs,
