@@ -15,7 +15,8 @@ const origins = new WeakMap<object, StoreOrigin>()
 
 /** Notes what a store works on, for `commonOrigin`. @returns the store */
 export function noteOrigin<Store extends object>(store: Store, origin: StoreOrigin): Store {
-  origins.set(store, origin)
+  const { dynamodb, s3, tableName, bucketName, scope } = origin
+  origins.set(store, { dynamodb, s3, tableName, bucketName, scope: { ...scope } })
   return store
 }
 

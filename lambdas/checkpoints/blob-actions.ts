@@ -9,7 +9,6 @@ import * as schemas from './schemas.ts'
 import type { Services } from './service.ts'
 
 const DELETE_CONCURRENCY = 16
-const HEAD_CONCURRENCY = 64
 
 /** The blob exchange. Bytes never pass through here: they go between the caller and S3. */
 export function blobActions({
@@ -32,8 +31,7 @@ export function blobActions({
       return json(200, { downloads, missing })
     }),
     blobHead: action(schemas.blobHead, async ({ keys }, call) => {
-      const store = blobs(call)
-      const heads = await pMap(keys, (key) => store.head(key), { concurrency: HEAD_CONCURRENCY })
+      const heads = await blobs(call).headAll(keys)
       return json(200, {
         blobs: heads.filter((head) => head !== null).map(shown),
         missing: keys.filter((_key, index) => heads[index] === null),

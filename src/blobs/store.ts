@@ -24,7 +24,7 @@ import { blobHash } from './keys.ts'
 import { lookUp } from './look-up.ts'
 import { blobObjectKey, blobObjectPrefix } from './object-keys.ts'
 import { presignGet, presignPut } from './presign.ts'
-import type { BlobBody, BlobExchange, BlobInfo, BlobStore, PresignedRequest } from './types.ts'
+import type { BlobBody, BlobExchange, BlobInfo, BlobLookup, BlobStore, PresignedRequest } from './types.ts'
 
 export interface BlobStoreConfig {
   dynamodb: DynamoDBClient
@@ -41,11 +41,11 @@ const SIGN_CONCURRENCY = 64
  * The blobs of one scope, over S3. Every blob lies under the key that its SHA-256 makes.
  * @throws InvalidInputError when the scope's names are none.
  */
-export function createBlobStore(config: BlobStoreConfig): BlobStore & BlobExchange {
+export function createBlobStore(config: BlobStoreConfig): BlobStore & BlobExchange & BlobLookup {
   return noteOrigin(new S3BlobStore(config), config)
 }
 
-class S3BlobStore implements BlobStore, BlobExchange {
+class S3BlobStore implements BlobStore, BlobExchange, BlobLookup {
   readonly #s3: S3Client
   readonly #bucketName: string
   readonly #scope: Scope
@@ -82,6 +82,14 @@ class S3BlobStore implements BlobStore, BlobExchange {
     const condemned = await this.#pages.condemnedAmong([key])
     const info = await this.#stat(key)
     return isPresent(info !== null, condemned.has(key)) ? info : null
+  }
+
+  async headAll(keys: ReadonlyArray<string>): Promise<Array<BlobInfo | null>> {
+    checkExchange(keys.length, 'keys')
+    for (const [index, key] of keys.entries()) blobHash(key, `keys[${index}]`)
+    const condemned = await this.#pages.condemnedAmong(keys)
+    const stored = await this.#statAll(keys)
+    return keys.map((key) => (isPresent(stored.has(key), condemned.has(key)) ? (stored.get(key) ?? null) : null))
   }
 
   /** What the bucket has under a key, condemned or not. */

@@ -40,6 +40,12 @@ export interface BlobStore {
   delete(key: string): Promise<void>
 }
 
+/** Many looks at once. */
+export interface BlobLookup {
+  /** What `head` gives for each of up to 1,000 keys, in their order. */
+  headAll(keys: ReadonlyArray<string>): Promise<Array<BlobInfo | null>>
+}
+
 /** Bulk exchange with presigned requests: the way that many or large blobs take, straight between the caller and S3. */
 export interface BlobExchange {
   /** Which of up to 1,000 blobs are missing, with an upload for each of those. In the order of the request. */
