@@ -7,6 +7,7 @@ import { META_ATTRIBUTES } from '../checkpoints/read.ts'
 import { clearAway } from '../checkpoints/remove.ts'
 import { SHARDS, shardPartition, threadKey } from '../table/keys.ts'
 import type { Table } from '../table/table.ts'
+import { retryTransient } from '../table/transient.ts'
 import type { Scope } from '../tenancy/scope.ts'
 import { condemnBlobs, condemnBodies, References } from './condemn.ts'
 import { forgetNotes, graceIsOver, noteLeases } from './grace.ts'
@@ -238,7 +239,7 @@ class ScopeSweep {
       for await (const items of byThread(pages)) {
         // A thread that changes just now is left to the next sweep.
         const dead = readChain(items)?.dead ?? []
-        await clearAway(this.#context, dead)
+        await retryTransient(() => clearAway(this.#context, dead))
         this.#counts.cleared += dead.length
       }
     }

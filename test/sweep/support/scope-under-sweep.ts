@@ -25,7 +25,7 @@ export interface Clients {
   s3: S3Client
 }
 
-/** Clients of their own, so that what is injected into them befalls one actor only. */
+/** Clients of their own, so that what is injected into them befalls one actor only. The SDK repeats nothing. */
 export function ownClients({ dynamodb, s3 }: Clients): Clients {
   const { endpoint, region, credentials, requestHandler } = s3.config
   return {
@@ -34,10 +34,12 @@ export function ownClients({ dynamodb, s3 }: Clients): Clients {
       region: dynamodb.config.region,
       credentials: dynamodb.config.credentials,
       requestHandler: dynamodb.config.requestHandler,
+      maxAttempts: 1,
     } as DynamoDBClientConfig),
     s3: new S3Client({
       ...{ endpoint, region, credentials, requestHandler },
       forcePathStyle: true,
+      maxAttempts: 1,
       requestChecksumCalculation: 'WHEN_REQUIRED',
     } as S3ClientConfig),
   }
