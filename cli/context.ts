@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander'
 import type { BlobExchange } from '../src/blobs/types.ts'
 import type { SandboxCheckpointStore } from '../src/checkpoints/types.ts'
 import type { KeyStore } from '../src/keys/types.ts'
+import type { SweepService } from '../src/sweep/service.ts'
 import { UsageError } from './errors.ts'
 import { createOutput, type Output } from './output.ts'
 import { createProgress, type Progress } from './progress.ts'
@@ -14,6 +15,7 @@ export interface Client {
   checkpoints: SandboxCheckpointStore
   blobs: BlobExchange
   keys: KeyStore
+  sweeps: SweepService
 }
 
 /** What a command gets from the process that it runs in. */

@@ -7,6 +7,8 @@ import { registerPrune } from './commands/prune.ts'
 import { registerPull } from './commands/pull.ts'
 import { registerPush } from './commands/push.ts'
 import { registerShow } from './commands/show.ts'
+import { registerSweep } from './commands/sweep.ts'
+import { registerUsage } from './commands/usage.ts'
 import type { CommandContext } from './context.ts'
 import { describeFailure, EXIT, EXIT_HELP } from './exit.ts'
 
@@ -62,6 +64,8 @@ function createProgram(context: CommandContext): Command {
   registerDiff(program, context)
   registerPrune(program, context)
   registerFork(program, context)
+  registerSweep(program, context)
+  registerUsage(program, context)
   registerKeys(program, context)
   return program
 }

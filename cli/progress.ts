@@ -7,7 +7,7 @@ export interface Progress {
   /** A line, on a terminal or not. */
   note(text: string): void
   /** Starts a stage of `total` steps; a stage before it ends. */
-  start(label: string, total: number, unit: 'files' | 'bytes'): void
+  start(label: string, total: number, unit: 'files' | 'bytes' | 'objects'): void
   /** More steps become known. */
   add(more: number): void
   advance(steps: number): void
@@ -28,7 +28,10 @@ export function createProgress(stream: Writable, isTerminal: boolean): Progress 
     },
     start(label, total, unit) {
       stop()
-      stage = { label, amount: unit === 'bytes' ? formatBytes : (files) => count(files, 'file') }
+      stage = {
+        label,
+        amount: unit === 'bytes' ? formatBytes : (number) => count(number, unit === 'files' ? 'file' : 'object'),
+      }
       if (!isTerminal) {
         if (total > 0) stream.write(`${label}: ${stage.amount(total)}\n`)
         return

@@ -63,6 +63,7 @@ export async function startFakeDeployment(): Promise<FakeDeployment> {
         },
       },
       keys: {} as Client['keys'],
+      sweeps: {} as Client['sweeps'],
     },
     async stop() {
       server.closeAllConnections()
