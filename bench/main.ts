@@ -19,6 +19,10 @@ const BENCHES: Record<string, { what: string; load: () => Promise<Bench> }> = {
     what: '5,000 files against the bare downloads of the same objects',
     load: async () => (await import('./pull.ts')).pull,
   },
+  sweep: {
+    what: 'a sweep of 1,000,000 objects against only paging through the same lists; memory, requests, cost',
+    load: async () => (await import('./sweep.ts')).sweep,
+  },
   bundle: {
     what: "size of each function's zip, and import time against the SDK clients alone",
     load: async () => (await import('./bundle.ts')).bundle,
