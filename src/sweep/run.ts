@@ -1,3 +1,4 @@
+import { setInterval } from 'node:timers/promises'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { SCOPES_PARTITION, scopeKey, scopeOf } from '../table/keys.ts'
@@ -28,12 +29,14 @@ export interface ScopeSweepRequest {
   resume?: { after: string; report: SweepReport }
 }
 
+type Outcome = Pick<ScopeSweepResult, 'counts' | 'failures' | 'lists' | 'deletes'>
+
 /** Longer than any capture: a blob that was uploaded so long ago and is not used was left behind. */
 export const DEFAULT_OLDER_THAN_MS = 86_400_000
 
 /**
  * Sweeps one scope and keeps the report of it.
- * @returns the report, and what is left to do when the time was up before all was condemned
+ * @returns the report, and what is left to do when the time was up before all was done
  */
 export async function runScopeSweep(
   config: SweepConfig,
@@ -45,31 +48,57 @@ export async function runScopeSweep(
   const meter = { requests: 0, readUnits: 0, writeUnits: 0 }
   const table = new Table(config.dynamodb, config.tableName, meter)
   const began = Date.now()
-  const report = (state: SweepReport['state'], result?: ScopeSweepResult): SweepReport => ({
+  const startedAt = resume?.report.startedAt ?? now()
+  const report = (state: SweepReport['state'], result: Outcome): SweepReport => ({
     id,
     state,
-    startedAt: resume?.report.startedAt ?? now(),
+    startedAt,
     dryRun,
-    ...addCounts(resume?.report ?? noCounts(), result?.counts ?? noCounts()),
+    ...addCounts(resume?.report ?? noCounts(), result.counts),
     seconds: (resume?.report.seconds ?? 0) + (Date.now() - began) / 1000,
-    requests: (resume?.report.requests ?? 0) + meter.requests + (result ? result.lists + result.deletes : 0),
-    costUsd: (resume?.report.costUsd ?? 0) + requestCost({ ...meter, lists: result?.lists ?? 0 }),
-    failures: [...(resume?.report.failures ?? []), ...(result?.failures ?? [])],
+    requests: (resume?.report.requests ?? 0) + meter.requests + result.lists + result.deletes,
+    costUsd: (resume?.report.costUsd ?? 0) + requestCost({ ...meter, lists: result.lists }),
+    failures: [...(resume?.report.failures ?? []), ...result.failures],
   })
-  await keepReport(table, scope, report('running'))
+  const counts = noCounts()
+  const soFar = { counts, failures: [], lists: 0, deletes: 0 }
+  const progress = () => keepReport(table, scope, report('running', soFar))
+  await progress()
+  const stopProgress = repeatedly(progress)
   try {
     const result = await sweepScope({
-      ...{ table, s3, bucketName, scope, now, olderThanMs, dryRun, waitMs, timeIsUp },
+      ...{ table, s3, bucketName, scope, now, olderThanMs, dryRun, waitMs, timeIsUp, counts },
       resumeAfter: resume?.after,
-    })
+    }).finally(stopProgress)
     if (!dryRun) result.counts.cleared += await removeOldReports(table, scope, now())
     const after = result.resumeAfter
     const kept = report(after !== undefined ? 'running' : result.waiting ? 'waiting' : 'done', result)
     await keepReport(table, scope, kept)
     return { report: kept, ...(after !== undefined && { rest: { ...request, resume: { after, report: kept } } }) }
   } catch (error) {
-    await keepReport(table, scope, report('failed'))
+    await keepReport(table, scope, report('failed', soFar))
     throw error
+  }
+}
+
+/** How often the report of a sweep that runs is renewed. */
+const PROGRESS_MS = 2_000
+
+/** Does the work every two seconds, one after the other. @returns what ends that, and waits for work under way */
+function repeatedly(work: () => Promise<void>): () => Promise<void> {
+  const stopped = new AbortController()
+  const run = async (): Promise<void> => {
+    try {
+      for await (const _ of setInterval(PROGRESS_MS, undefined, { signal: stopped.signal })) await work()
+    } catch (error) {
+      // A report of progress that could not be kept is not worth the sweep.
+      if (!stopped.signal.aborted) console.warn(error)
+    }
+  }
+  const running = run()
+  return () => {
+    stopped.abort()
+    return running
   }
 }
 

@@ -31,8 +31,10 @@ export interface ScopeSweepInput {
   waitMs: number
   /** Where an earlier run ran out of time: the blobs up to this key are condemned. */
   resumeAfter?: string | undefined
-  /** Whether to stop condemning, so that a later run goes on. Default: never. */
+  /** Whether to stop, so that a later run goes on. Default: never. */
   timeIsUp?: () => boolean
+  /** Counted into as the sweep goes. */
+  counts?: SweepCounts
   /** Slots of the set of references: see KeySet. */
   maxSlots?: number
 }
@@ -44,7 +46,7 @@ export interface ScopeSweepResult {
   failures: DeleteFailure[]
   /** What is condemned waits for writer leases to end. */
   waiting: boolean
-  /** Set when the time was up before all was condemned: give it to the run that goes on. */
+  /** Set when the time was up before all was done: give it to the run that goes on. */
   resumeAfter?: string
   /** Requests to S3. */
   lists: number
@@ -54,6 +56,9 @@ export interface ScopeSweepResult {
 /** Nothing can still be using an upload that was staged so long ago: its request lasts minutes. */
 const STAGING_MS = 86_400_000
 const GRACE_CHECK_MS = 1_000
+/** Before all blobs and after them. */
+const FIRST_KEY = `sandbox-artifacts/sha256/${'0'.repeat(64)}`
+const LAST_KEY = `sandbox-files/sha256/${'f'.repeat(64)}`
 /** When S3 refuses more deletes than this in one run, no others are prepared. */
 const MAX_FAILED = 10_000
 
@@ -74,17 +79,21 @@ class ScopeSweep {
   readonly #staging: Versions
   readonly #blobPages: Pages
   readonly #bodyPages: Pages
-  readonly #counts = noCounts()
+  readonly #counts: SweepCounts
   readonly #deletedBlobs: string[] = []
   readonly #failures: DeleteFailure[] = []
   /** Versions that S3 would not delete. They stand on a page already, and are tried again by the next run. */
   readonly #failedVersions = new Set<string>()
   readonly #failedPages = new Set<string>()
   #resumeAfter: string | undefined
+  /** The time was up while pages were left to delete. */
+  #pagesLeft = false
+  #pagesDone = 0
 
   constructor(input: ScopeSweepInput) {
     const { table, s3, bucketName, scope, now } = input
     this.#input = input
+    this.#counts = input.counts ?? noCounts()
     this.#context = { table, scope, now, bodies: new Bodies(s3, bucketName, scope) }
     this.#blobs = new Versions(s3, bucketName, blobObjectPrefix(scope))
     this.#bodies = new Versions(s3, bucketName, bodyObjectPrefix(scope))
@@ -100,17 +109,36 @@ class ScopeSweep {
     }
     // Pages of a run that was killed, or that had to wait.
     const waiting = !(await this.#finishPages(0))
+    if (this.#pagesLeft) return this.#goOnAfter(this.#input.resumeAfter ?? FIRST_KEY)
     await this.#clearDeleted()
     await this.#clearStaging()
     // What is condemned already would only be condemned again; a run that goes on begins after it.
     const again = waiting && this.#input.resumeAfter === undefined
     if (again || this.#failedVersions.size > MAX_FAILED) return this.#result(waiting)
     await this.#condemn((pages, entries) => pages.write(entries))
-    return this.#result(!(await this.#finishPages(this.#input.waitMs)))
+    const isLast = this.#resumeAfter === undefined
+    const finished = await this.#finishPages(isLast ? this.#input.waitMs : 0)
+    return isLast && this.#pagesLeft ? this.#goOnAfter(LAST_KEY) : this.#result(!finished)
+  }
+
+  /** The run that goes on finishes the pages first, in any case. */
+  #goOnAfter(key: string): ScopeSweepResult {
+    this.#resumeAfter = key
+    return this.#result(false)
+  }
+
+  /** Not before one page is done: each run gets on. */
+  #leavesPages(): boolean {
+    this.#pagesLeft ||= this.#pagesDone > 0 && this.#timeIsUp()
+    return this.#pagesLeft
+  }
+
+  #timeIsUp(): boolean {
+    return this.#input.timeIsUp?.() ?? false
   }
 
   async #condemn(write: (pages: Pages, entries: Condemned[]) => Promise<void>): Promise<void> {
-    const { olderThanMs, maxSlots, resumeAfter: after, timeIsUp = () => false } = this.#input
+    const { olderThanMs, maxSlots, resumeAfter: after } = this.#input
     const before = this.#context.now() - olderThanMs
     const input = {
       before,
@@ -121,7 +149,7 @@ class ScopeSweep {
       ...input,
       after,
       maxSlots,
-      timeIsUp,
+      timeIsUp: () => this.#timeIsUp(),
       write: (entries) => write(this.#blobPages, entries),
     })
     if (this.#resumeAfter !== undefined) return
@@ -131,7 +159,7 @@ class ScopeSweep {
     })
   }
 
-  /** Deletes what stands on pages, once the leases allow. False: they do not, yet. */
+  /** Deletes what stands on pages, once the leases allow. False: they do not, yet, or the time was up. */
   async #finishPages(waitMs: number): Promise<boolean> {
     const until = Date.now() + waitMs
     for (;;) {
@@ -139,7 +167,7 @@ class ScopeSweep {
       // The references are read after the leases have ended, and before anything goes.
       await this.#deleteBlobPages(over)
       await this.#deleteBodyPages(over)
-      if (!waiting || Date.now() >= until) return !waiting
+      if (!waiting || this.#pagesLeft || Date.now() >= until || this.#timeIsUp()) return !waiting
       await sleep(GRACE_CHECK_MS)
     }
   }
@@ -174,6 +202,7 @@ class ScopeSweep {
     const references = new References(this.#context, this.#input.maxSlots)
     for await (const page of this.#blobPages.read()) {
       if (!this.#isDue(page, over)) continue
+      if (this.#leavesPages()) return
       const used = new Set<string>()
       for (const { key } of page.decided ? [] : page.entries) if ((await references.count(key)) > 0) used.add(key)
       const gone = await this.#deletePage(this.#blobPages, this.#blobs, page, used)
@@ -189,6 +218,7 @@ class ScopeSweep {
   async #deleteBodyPages(over: ReadonlySet<string>): Promise<void> {
     for await (const page of this.#bodyPages.read()) {
       if (!this.#isDue(page, over)) continue
+      if (this.#leavesPages()) return
       const used = new Set<string>()
       for (const threadHash of new Set(page.entries.map(({ key }) => key.split('/')[0] ?? ''))) {
         for (const name of await this.#bodyNames(threadHash)) used.add(`${threadHash}/${name}`)
@@ -208,6 +238,7 @@ class ScopeSweep {
 
   /** Deletes the entries of a page that are unused still, and then the page. @returns the entries that went */
   async #deletePage(pages: Pages, versions: Versions, page: Page, used: ReadonlySet<string>): Promise<Condemned[]> {
+    this.#pagesDone += 1
     const unused = page.entries.filter((entry) => deletes(entry, used.has(entry.key)))
     const doomed = page.decided ? page.entries : await pages.decide(page, unused)
     if (!doomed) return []

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
+import { ListObjectVersionsCommand } from '@aws-sdk/client-s3'
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createHandler } from '../../lambdas/sweep/handler.ts'
 import { createTelemetry } from '../../lambdas/sweep/telemetry.ts'
 import { createBlobStore } from '../../src/blobs/store.ts'
+import { Pages } from '../../src/sweep/pages.ts'
 import { listReports, noCounts, type SweepReport } from '../../src/sweep/report.ts'
 import type { SweepEvent } from '../../src/sweep/run.ts'
 import { Table } from '../../src/table/table.ts'
@@ -106,6 +108,25 @@ it('hands over a sweep of one scope, and tells of it once', async () => {
   expect(await keysOf(scope)).toStrictEqual([])
   expect(await reportsOf(scope)).toMatchObject([{ id: 'sweep-1', state: 'done', deleted: 6 }])
   expect(telemetry.finished).toHaveBeenCalledTimes(1)
+})
+
+it('hands over in the middle of what it deletes', async () => {
+  const scope = engines.freshScope()
+  const keys = await fill(scope, ['a', 'b', 'c'])
+  const pages = new Pages(table, scope, 'blobs')
+  const { Versions: versions = [] } = await engines.s3.send(
+    new ListObjectVersionsCommand({ Bucket: engines.bucketName, Prefix: `blobs/${scope.tenant}/` }),
+  )
+  // As a run that was killed left them: a page for each.
+  for (const [index, key] of keys.entries()) {
+    await pages.write([{ key, versionId: versions[index]?.VersionId ?? '', size: 1, current: true }])
+  }
+  const one = { scope, id: 'sweep-1', olderThanMs: 0, dryRun: false, waitMs: 0 }
+  // The time of a call is up after its first page.
+  const { events } = await run({ one }, 14 * MINUTE_MS)
+  expect(events).toHaveLength(3)
+  expect(await keysOf(scope)).toStrictEqual([])
+  expect(await reportsOf(scope)).toMatchObject([{ state: 'done', deleted: 3, condemned: 0 }])
 })
 
 it('does not keep the others from it when a scope fails, and fails at the end', async () => {
