@@ -126,6 +126,26 @@ describe('the history of a thread', () => {
     expect(again.code).toBe(4)
   })
 
+  test('a sweep frees what a prune left, and usage shows it', async () => {
+    const swept = { env: { SANDBOX_PROJECT: 'swept' } }
+    const inProject = async (...args: string[]) => JSON.parse((await sandkeep([...args, '--json'], swept)).stdout)
+    for (const text of ['first', 'second']) {
+      makeTree(join(folder, 'work'), { 'changed.txt': text, 'kept.txt': 'kept' })
+      await inProject('push', 'work')
+    }
+    await inProject('prune', '--keep', '1', '--thread', 'work')
+    expect(await inProject('usage')).toMatchObject({ checkpoints: 1, referenced_blobs: 2, unreferenced_blobs: 1 })
+    expect(await inProject('sweep', '--older-than', '0s', '--dry-run')).toMatchObject({ condemned: 1, deleted: 0 })
+    expect(await inProject('sweep', '--older-than', '0s')).toMatchObject({ state: 'done', deleted: 1, bytes_freed: 5 })
+    expect(await inProject('usage')).toMatchObject({ referenced_blobs: 2, unreferenced_blobs: 0 })
+    const plain = await sandkeep(['sweep'], swept)
+    expect(plain).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/: done after [\d.]+ s\n(.*\n)*deleted {5}0, 0 B\n/),
+    })
+    expect(plain.stderr).toMatch(/^sweep .* started\nsweeping: \d objects\n$/)
+  })
+
   test('the first key of a deployment is made in its table, others over the API', async () => {
     const aws = {
       AWS_ENDPOINT_URL_DYNAMODB: stack.dynamodbEndpoint,
