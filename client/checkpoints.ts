@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { compareCheckpoints } from '../src/checkpoints/order.ts'
 import type {
   SandboxBlobReference,
   SandboxCheckpoint,
@@ -10,7 +11,6 @@ import type {
   SandboxCheckpointWriterLease,
 } from '../src/checkpoints/types.ts'
 import { checkAppend, checkFork } from '../src/checkpoints/validate.ts'
-import { compareUtf8 } from '../src/text.ts'
 import { SandkeepHttpError } from './errors.ts'
 import { createLease, type LeaseJson } from './lease.ts'
 import type { Transport } from './transport.ts'
@@ -143,9 +143,4 @@ export class ClientCheckpointStore implements SandboxCheckpointStore {
     } while (page !== null)
     return checkpoints
   }
-}
-
-/** The contract's order. */
-function compareCheckpoints(left: SandboxCheckpoint, right: SandboxCheckpoint): number {
-  return left.createdAt - right.createdAt || compareUtf8(left.id, right.id)
 }

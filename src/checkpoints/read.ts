@@ -3,11 +3,12 @@ import { PageExpiredError } from '../errors.ts'
 import { checkpointKey, idKey, threadKey } from '../table/keys.ts'
 import type { Item } from '../table/table.ts'
 import { retryTransient, TransientError } from '../table/transient.ts'
-import { compareUtf8, hashText } from '../text.ts'
+import { hashText } from '../text.ts'
 import { type Chain, readChain } from './chain.ts'
 import { decodeCheckpoint } from './codec.ts'
 import type { StoreContext } from './context.ts'
 import { type CheckpointRecord, readCheckpoint, readId, readThread, type ThreadState } from './items.ts'
+import { compareCheckpoints } from './order.ts'
 import type { SandboxCheckpoint } from './types.ts'
 import { checkId } from './validate.ts'
 
@@ -121,11 +122,6 @@ export async function listCheckpoints(context: StoreContext, threadId: string): 
     const checkpoints = await loadAll(context, chain?.checkpoints ?? [])
     return checkpoints.sort(compareCheckpoints)
   })
-}
-
-/** The contract's order: `createdAt`, then the UTF-8 bytes of the id. */
-export function compareCheckpoints(left: SandboxCheckpoint, right: SandboxCheckpoint): number {
-  return left.createdAt - right.createdAt || compareUtf8(left.id, right.id)
 }
 
 function loadAll(context: StoreContext, records: CheckpointRecord[]): Promise<SandboxCheckpoint[]> {

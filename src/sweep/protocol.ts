@@ -25,6 +25,8 @@ export interface ListedVersion {
   uploadedAt: number
   /** Whether reads of the key answer with it. */
   current: boolean
+  /** Of a delete that named no version: it hides those before it, and has no bytes. */
+  marker?: boolean
 }
 
 /** Whether a version goes on a page: old enough, strictly, and used by no checkpoint or hidden by a newer version. */

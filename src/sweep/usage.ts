@@ -17,7 +17,7 @@ export interface Usage {
   referencedBytes: number
   /** Each blob as often as a checkpoint uses it. */
   logicalBytes: number
-  /** Versions of blobs that no checkpoint uses. */
+  /** Stored versions of blobs that no checkpoint uses, deleted ones among them until a sweep has removed them. */
   unreferencedBlobs: number
   unreferencedBytes: number
 }
@@ -42,7 +42,8 @@ export async function readUsage(stores: {
   const context = { table, scope, bodies: new Bodies(s3, bucketName, scope) }
   const versions = new Versions(s3, bucketName, blobObjectPrefix(scope))
   for await (const { version, references } of versionsWithReferences(context, versions, { maxSlots })) {
-    const { size, current } = version
+    const { size, current, marker } = version
+    if (marker) continue
     if (references > 0 && current) {
       usage.referencedBlobs += 1
       usage.referencedBytes += size

@@ -50,6 +50,7 @@ export class Versions {
         size: 'Size' in version && typeof version.Size === 'number' ? version.Size : 0,
         uploadedAt: version.LastModified?.getTime() ?? 0,
         current: version.IsLatest ?? false,
+        marker: !('Size' in version),
       }))
       yield page.DeleteMarkers?.length
         ? listed.sort((left, right) => (left.key < right.key ? -1 : Number(left.key > right.key)))
