@@ -185,6 +185,14 @@ describe('usage', () => {
     })
   })
 
+  it('counts what was deleted until a sweep has removed it, and no longer', async () => {
+    await put('unused')
+    await client.blobs.delete(keyOf('unused'))
+    expect(await client.sweeps.usage()).toMatchObject({ unreferencedBlobs: 1, unreferencedBytes: 6 })
+    await client.sweeps.start({ olderThanMs: 0 })
+    expect(await client.sweeps.usage()).toMatchObject({ unreferencedBlobs: 0, unreferencedBytes: 0 })
+  })
+
   it('has the same shape in the client', async () => {
     await put('unused')
     expect(await client.sweeps.usage()).toStrictEqual({
