@@ -14,6 +14,8 @@ import { atMost, type BenchResult, pairOf, type Row } from './harness.ts'
 import { sdkEntry } from './sdk-entry.ts'
 
 const MAX_ZIP_BYTES = 1_048_576
+/** What Lambda itself gives to a function, as far as the functions read it. */
+const LAMBDA_VARIABLES = ['AWS_REGION', 'AWS_LAMBDA_FUNCTION_NAME']
 const TURNS = 11
 const WARMUP = 1
 const root = path.dirname(import.meta.dirname)
@@ -97,7 +99,7 @@ async function importTime(file: string): Promise<number> {
     await import(${JSON.stringify(pathToFileURL(file).href)})
     process.stdout.write(String(performance.now() - start))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
-    env: { AWS_REGION: 'us-east-1', [ENVIRONMENT.tableName]: 'table', [ENVIRONMENT.bucketName]: 'bucket' },
+    env: Object.fromEntries([...Object.values(ENVIRONMENT), ...LAMBDA_VARIABLES].map((name) => [name, 'us-east-1'])),
   })
   return Number(stdout)
 }

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { build } from 'esbuild'
 
 const importPattern = /^import\s+\{([^}]*)\}\s+from\s+'(@(?:aws-sdk|smithy)\/[^']+)'/gm
-const clientPattern = /^(DynamoDB|S3)Client$/
+const clientPattern = /^(DynamoDB|S3|Lambda)Client$/
 
 /**
  * The source of a module that takes from the SDK just what the sources behind an entry point take, and creates the
