@@ -15,45 +15,41 @@ type SweepContext = Pick<StoreContext, 'table' | 'scope' | 'bodies'>
  */
 export class References {
   readonly #context: SweepContext
-  readonly #maxSlots: number | undefined
-  #known: KeySet | undefined
+  readonly #known: KeySet
+  #isRead = false
 
+  /** `maxSlots`: see KeySet. */
   constructor(context: SweepContext, maxSlots?: number) {
     this.#context = context
-    this.#maxSlots = maxSlots
+    this.#known = new KeySet({ maxSlots })
   }
 
   /** Reads the references of as many keys as fit, from the first or from `from` on. */
-  async read(from?: string): Promise<KeySet> {
-    const known = new KeySet({ from, maxSlots: this.#maxSlots })
-    await eachKeyList(this.#context, ({ packed, fileKeys }) => known.addPacked(packed, fileKeys))
-    this.#known = known
-    return known
+  async read(from?: string): Promise<void> {
+    this.#known.reset(from)
+    await eachKeyList(this.#context, ({ packed, fileKeys }) => this.#known.addPacked(packed, fileKeys))
+    this.#isRead = true
+  }
+
+  /** Has them read again, as soon as they are needed. */
+  forget(): void {
+    this.#isRead = false
   }
 
   async count(key: string): Promise<number> {
-    const known = this.#known?.covers(key) ? this.#known : await this.read(this.#known && key)
-    if (known.covers(key)) return known.count(key)
-    const next = await this.read(key)
-    if (next.covers(key)) return next.count(key)
+    if (!this.#isRead) await this.read()
+    if (!this.#known.covers(key)) await this.read(key)
+    if (this.#known.covers(key)) return this.#known.count(key)
     throw new Error('More blob keys begin with the same bytes than fit into memory, which no hashes do.')
   }
 }
 
-export interface VersionsOptions {
-  /** Begin after the versions of this key. */
-  after?: string | undefined
-  /** Slots of the set of references: see KeySet. */
-  maxSlots?: number | undefined
-}
-
-/** All versions of the scope's blobs, each with how many checkpoints refer to its key. */
+/** All versions of the scope's blobs, each with how many checkpoints refer to its key. `after`: begin after this key. */
 export async function* versionsWithReferences(
-  context: SweepContext,
+  references: References,
   versions: Versions,
-  { after, maxSlots }: VersionsOptions,
+  after?: string,
 ): AsyncGenerator<{ version: ListedVersion; references: number }> {
-  const references = new References(context, maxSlots)
   await references.read(after)
   for await (const page of versions.list(after)) {
     for (const version of page) yield { version, references: await references.count(version.key) }
@@ -70,17 +66,17 @@ export interface CondemnInput {
 }
 
 /**
- * Puts on pages every version of a blob that is old enough and unused.
+ * Puts on pages every version of a blob that is old enough and unused, from the one after the key `after` on.
  * @returns the key after which to go on, when `timeIsUp` said to stop.
  */
 export async function condemnBlobs(
-  context: SweepContext,
+  references: References,
   versions: Versions,
-  input: CondemnInput & VersionsOptions & { timeIsUp: () => boolean },
+  input: CondemnInput & { after: string | undefined; timeIsUp: () => boolean },
 ): Promise<string | undefined> {
   const page = new PageBuffer(input.write)
   let last = input.after
-  for await (const { version, references } of versionsWithReferences(context, versions, input)) {
+  for await (const { version, references: count } of versionsWithReferences(references, versions, input.after)) {
     // One key is done at least, so that runs which go on from each other come to an end.
     if (version.key !== last && last !== input.after && input.timeIsUp()) {
       await page.flush()
@@ -88,8 +84,8 @@ export async function condemnBlobs(
     }
     last = version.key
     input.counts.listed += 1
-    if (references > 0 && version.current) input.counts.referenced += 1
-    if (!condemns(version, references > 0, input.before) || input.skip(version)) continue
+    if (count > 0 && version.current) input.counts.referenced += 1
+    if (!condemns(version, count > 0, input.before) || input.skip(version)) continue
     input.counts.condemned += 1
     await page.add(version)
   }

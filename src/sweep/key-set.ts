@@ -6,6 +6,8 @@ const HASH_BYTES = 32
 const RECORD_BYTES = 1 + HASH_BYTES
 const HASH_WORDS = HASH_BYTES / 4
 const FIRST_SLOTS = 4_096
+/** Steep, so that the slots of before are few beside the new ones while both are there. */
+const GROWTH = 8
 /** At most this share of the slots is used. */
 const LOAD = 0.7
 
@@ -24,14 +26,21 @@ export class KeySet {
   #slotCount = FIRST_SLOTS
   #size = 0
   #limit: Buffer | undefined
-  readonly #from: Buffer
+  #from: Buffer
   /** Odd, at random: keys are the callers' to choose, but which of them collide is not. */
   readonly #factors = Array.from({ length: HASH_WORDS }, () => randomInt(2 ** 31) * 2 + 1)
 
   /** `from`: keys below it are left out. `maxSlots`: a power of two; 2^21 slots are 74 MiB and hold 1.4 million keys. */
   constructor({ from, maxSlots = 2 ** 21 }: { from?: string | undefined; maxSlots?: number | undefined } = {}) {
     this.#maxSlots = Math.max(maxSlots, FIRST_SLOTS)
-    this.#from = from === undefined ? Buffer.alloc(RECORD_BYTES) : recordOf(from)
+    this.#from = firstFrom(from)
+  }
+
+  /** Empties the set and begins anew, in the memory that it has. */
+  reset(from?: string): void {
+    this.#from = firstFrom(from)
+    this.#limit = undefined
+    this.#clear()
   }
 
   get size(): number {
@@ -98,16 +107,40 @@ export class KeySet {
   }
 
   #makeRoom(): void {
-    const [slots, counts] = [this.#slots, this.#counts]
-    if (this.#slotCount < this.#maxSlots) this.#slotCount *= 2
-    else this.#limit = this.#median()
-    this.#slots = Buffer.alloc(this.#slotCount * RECORD_BYTES)
-    this.#counts = new Uint32Array(this.#slotCount)
-    this.#size = 0
-    for (const [index, count] of counts.entries()) {
-      const slot = index * RECORD_BYTES
-      if (count > 0) this.#add(slots[slot] ?? 0, slots, slot + 1, count)
+    const grows = this.#slotCount < this.#maxSlots
+    if (!grows) this.#limit = this.#median()
+    const kept = this.#records()
+    if (grows) {
+      this.#slotCount = Math.min(this.#slotCount * GROWTH, this.#maxSlots)
+      this.#slots = Buffer.alloc(this.#slotCount * RECORD_BYTES)
+      this.#counts = new Uint32Array(this.#slotCount)
     }
+    this.#clear()
+    for (const [index, count] of kept.counts.entries()) {
+      const record = index * RECORD_BYTES
+      this.#add(kept.records[record] ?? 0, kept.records, record + 1, count)
+    }
+  }
+
+  #clear(): void {
+    this.#slots.fill(0)
+    this.#counts.fill(0)
+    this.#size = 0
+  }
+
+  /** A copy of the records below the limit, without free slots between. */
+  #records(): { records: Buffer; counts: Uint32Array } {
+    const records = Buffer.alloc(this.#size * RECORD_BYTES)
+    const counts = new Uint32Array(this.#size)
+    let size = 0
+    for (const [index, count] of this.#counts.entries()) {
+      const slot = index * RECORD_BYTES
+      const kind = this.#slots[slot] ?? 0
+      if (count === 0 || (this.#limit && compare(this.#limit, kind, this.#slots, slot + 1) <= 0)) continue
+      this.#slots.copy(records, size * RECORD_BYTES, slot, slot + RECORD_BYTES)
+      counts[size++] = count
+    }
+    return { records: records.subarray(0, size * RECORD_BYTES), counts: counts.subarray(0, size) }
   }
 
   /** A record with about as many keys below it as above: exact to the first four bytes of the hash. */
@@ -124,6 +157,10 @@ export class KeySet {
     record.writeUInt32BE(middle % 2 ** 32, 1)
     return record
   }
+}
+
+function firstFrom(key: string | undefined): Buffer {
+  return key === undefined ? Buffer.alloc(RECORD_BYTES) : recordOf(key)
 }
 
 function compare(record: Buffer, kind: number, hashes: Buffer, offset: number): number {

@@ -74,6 +74,7 @@ export async function sweepScope(input: ScopeSweepInput): Promise<ScopeSweepResu
 class ScopeSweep {
   readonly #input: ScopeSweepInput
   readonly #context: { table: Table; scope: Scope; bodies: Bodies; now: () => number }
+  readonly #references: References
   readonly #blobs: Versions
   readonly #bodies: Versions
   readonly #staging: Versions
@@ -95,6 +96,7 @@ class ScopeSweep {
     this.#input = input
     this.#counts = input.counts ?? noCounts()
     this.#context = { table, scope, now, bodies: new Bodies(s3, bucketName, scope) }
+    this.#references = new References(this.#context, input.maxSlots)
     this.#blobs = new Versions(s3, bucketName, blobObjectPrefix(scope))
     this.#bodies = new Versions(s3, bucketName, bodyObjectPrefix(scope))
     this.#staging = new Versions(s3, bucketName, stagingObjectPrefix(scope))
@@ -138,17 +140,16 @@ class ScopeSweep {
   }
 
   async #condemn(write: (pages: Pages, entries: Condemned[]) => Promise<void>): Promise<void> {
-    const { olderThanMs, maxSlots, resumeAfter: after } = this.#input
+    const { olderThanMs, resumeAfter: after } = this.#input
     const before = this.#context.now() - olderThanMs
     const input = {
       before,
       counts: this.#counts,
       skip: (version: Condemned) => this.#failedVersions.has(nameOf(version)),
     }
-    this.#resumeAfter = await condemnBlobs(this.#context, this.#blobs, {
+    this.#resumeAfter = await condemnBlobs(this.#references, this.#blobs, {
       ...input,
       after,
-      maxSlots,
       timeIsUp: () => this.#timeIsUp(),
       write: (entries) => write(this.#blobPages, entries),
     })
@@ -199,12 +200,12 @@ class ScopeSweep {
   }
 
   async #deleteBlobPages(over: ReadonlySet<string>): Promise<void> {
-    const references = new References(this.#context, this.#input.maxSlots)
+    this.#references.forget()
     for await (const page of this.#blobPages.read()) {
       if (!this.#isDue(page, over)) continue
       if (this.#leavesPages()) return
       const used = new Set<string>()
-      for (const { key } of page.decided ? [] : page.entries) if ((await references.count(key)) > 0) used.add(key)
+      for (const { key } of page.decided ? [] : page.entries) if ((await this.#references.count(key)) > 0) used.add(key)
       const gone = await this.#deletePage(this.#blobPages, this.#blobs, page, used)
       // A version that was hidden by a newer one was not the blob.
       for (const { key, current } of gone) if (current) this.#deletedBlobs.push(key)

@@ -4,7 +4,7 @@ import { Bodies } from '../checkpoints/bodies.ts'
 import { SHARDS, shardPartition } from '../table/keys.ts'
 import type { Table } from '../table/table.ts'
 import type { Scope } from '../tenancy/scope.ts'
-import { versionsWithReferences } from './condemn.ts'
+import { References, versionsWithReferences } from './condemn.ts'
 import { Versions } from './versions.ts'
 
 /** What a scope keeps. Sizes in bytes. */
@@ -41,7 +41,7 @@ export async function readUsage(stores: {
   }
   const context = { table, scope, bodies: new Bodies(s3, bucketName, scope) }
   const versions = new Versions(s3, bucketName, blobObjectPrefix(scope))
-  for await (const { version, references } of versionsWithReferences(context, versions, { maxSlots })) {
+  for await (const { version, references } of versionsWithReferences(new References(context, maxSlots), versions)) {
     const { size, current, marker } = version
     if (marker) continue
     if (references > 0 && current) {
