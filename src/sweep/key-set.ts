@@ -30,8 +30,8 @@ export class KeySet {
   /** Odd, at random: keys are the callers' to choose, but which of them collide is not. */
   readonly #factors = Array.from({ length: HASH_WORDS }, () => randomInt(2 ** 31) * 2 + 1)
 
-  /** `from`: keys below it are left out. `maxSlots`: a power of two; 2^21 slots are 74 MiB and hold 1.4 million keys. */
-  constructor({ from, maxSlots = 2 ** 21 }: { from?: string | undefined; maxSlots?: number | undefined } = {}) {
+  /** `from`: keys below it are left out. `maxSlots`: 1,500,000 slots are 53 MiB and hold 1,050,000 keys. */
+  constructor({ from, maxSlots = 1_500_000 }: { from?: string | undefined; maxSlots?: number | undefined } = {}) {
     this.#maxSlots = Math.max(maxSlots, FIRST_SLOTS)
     this.#from = firstFrom(from)
   }

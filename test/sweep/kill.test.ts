@@ -37,7 +37,7 @@ describe.each([
   { late: false, when: 'before it is sent' },
   { late: true, when: 'after it had its effect' },
 ])('a sweep killed $when', ({ late }) => {
-  it('at any of its requests leaves what the next one finishes', async () => {
+  it('at any of its requests leaves what the next one finishes', { timeout: 240_000 }, async () => {
     let kills = 0
     for (let n = 1; ; n++) {
       const { scope, kept } = await everything()

@@ -83,7 +83,7 @@ describe('bodies', () => {
   })
 })
 
-it('clears what a prune left behind wherever it was killed', async () => {
+it('clears what a prune left behind wherever it was killed', { timeout: 240_000 }, async () => {
   let cleared = 0
   for (let n = 1; ; n++) {
     const scope = scopeUnderSweep(engines)
