@@ -5,7 +5,7 @@ export interface HttpRequest {
   method: string
   url: string
   headers: Readonly<Record<string, string>>
-  body?: string | Uint8Array
+  body?: string | Uint8Array | Blob
 }
 
 export interface HttpAnswer {
@@ -16,6 +16,8 @@ export interface HttpAnswer {
 
 /** Transfers may be as slow as this before they count as stuck, on top of the time for one request. */
 const BYTES_PER_MS = 64
+/** Answers above this are read with care for memory. */
+const LARGE_BYTES = 1_048_576
 
 /**
  * One request and its whole answer.
@@ -24,7 +26,7 @@ const BYTES_PER_MS = 64
 export async function exchange(settings: Settings, request: HttpRequest): Promise<HttpAnswer> {
   return guarded(settings, request, async (signal) => {
     const response = await send(settings, request, signal)
-    return { status: response.status, headers: response.headers, text: await response.text() }
+    return { status: response.status, headers: response.headers, text: await readText(response) }
   })
 }
 
@@ -44,7 +46,7 @@ function send(
     redirect: 'manual',
     signal,
     // The cast says what holds: no body of ours stands on shared memory.
-    ...(body !== undefined && { body: body as string | Uint8Array<ArrayBuffer> }),
+    ...(body !== undefined && { body: body as string | Uint8Array<ArrayBuffer> | Blob }),
   })
 }
 
@@ -54,7 +56,7 @@ async function guarded<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted()
-  const limit = timeoutMs + Math.floor((body?.length ?? 0) / BYTES_PER_MS)
+  const limit = timeoutMs + Math.floor(lengthOf(body) / BYTES_PER_MS)
   const timeout = new AbortController()
   const timer = setTimeout(() => timeout.abort(new Error(`nothing within ${limit} ms`)), limit)
   try {
@@ -65,4 +67,27 @@ async function guarded<T>(
   } finally {
     clearTimeout(timer)
   }
+}
+
+function lengthOf(body: HttpRequest['body']): number {
+  if (body === undefined) return 0
+  return body instanceof Blob ? body.size : body.length
+}
+
+/** As `response.text()`, but a large body whose length is known is in memory once as bytes, and not twice. */
+async function readText(response: Response): Promise<string> {
+  const length = Number(response.headers.get('content-length') ?? 0)
+  if (length <= LARGE_BYTES || response.body === null || response.headers.has('content-encoding')) {
+    return response.text()
+  }
+  const bytes = new Uint8Array(length)
+  let read = 0
+  for await (const chunk of response.body) {
+    bytes.set(chunk, read)
+    read += chunk.length
+  }
+  const text = new TextDecoder().decode(bytes.subarray(0, read))
+  // Given back now, not whenever the garbage is collected: the text is about to be parsed.
+  bytes.buffer.transfer(0)
+  return text
 }

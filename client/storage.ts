@@ -25,7 +25,7 @@ const EXISTS = 412
 export async function putPresigned(
   settings: Settings,
   request: Pick<PresignedRequest, 'method' | 'url' | 'headers'>,
-  body: Uint8Array,
+  body: Uint8Array | Blob,
 ): Promise<void> {
   const { method, url } = request
   // `fetch` makes the length from the body, and refuses to be told.

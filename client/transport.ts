@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { PayloadTooLargeError } from '../src/errors.ts'
 import { stringifyJson } from '../src/json.ts'
 import { INLINE_LIMIT_BYTES, STAGED_LIMIT_BYTES } from '../src/limits.ts'
 import { errorFromAnswer, errorFromStorage, SandkeepHttpError } from './errors.ts'
 import { exchange, type HttpAnswer } from './exchange.ts'
+import { type JsonBody, jsonBody, type LargeBody } from './json-body.ts'
 import type { Settings } from './options.ts'
 import { withRetries } from './retry.ts'
 import { type PresignedJson, putPresigned } from './storage.ts'
@@ -47,8 +47,8 @@ export class Transport {
 
   async #send(path: string, body: object, options: CallOptions): Promise<HttpAnswer> {
     // Made before anything is awaited: what the caller changes from now on is not sent.
-    const text = stringifyJson(body)
-    const sent = fitsInline(text) ? text : await this.#stage(text, options.uploads)
+    const whole = jsonBody(body)
+    const sent = await this.#inline(whole, options.uploads)
     const { method = 'POST', repeatable = true } = options
     const url = this.settings.url + path
     return withRetries(this.settings, { repeatable }, async () => {
@@ -67,19 +67,24 @@ export class Transport {
     })
   }
 
+  /** What is sent to the API itself. */
+  async #inline(body: JsonBody, uploads: string | undefined): Promise<string | Blob> {
+    if (typeof body === 'string') return body
+    return body.blob.size <= INLINE_LIMIT_BYTES ? body.blob : this.#stage(body, uploads)
+  }
+
   /** Uploads a large body, and makes the small one that names it. */
-  async #stage(text: string, uploads: string | undefined): Promise<string> {
-    const bytes = new TextEncoder().encode(text)
+  async #stage({ blob, sha256 }: LargeBody, uploads: string | undefined): Promise<string> {
     const limit = uploads === undefined ? INLINE_LIMIT_BYTES : STAGED_LIMIT_BYTES
-    if (uploads === undefined || bytes.length > limit) {
-      throw new PayloadTooLargeError(`The request has ${bytes.length} bytes; it may have at most ${limit}.`)
+    if (uploads === undefined || blob.size > limit) {
+      throw new PayloadTooLargeError(`The request has ${blob.size} bytes; it may have at most ${limit}.`)
     }
     const upload = await this.call<PresignedJson & { upload_id: string }>(
       uploads,
-      { size_bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') },
+      { size_bytes: blob.size, sha256 },
       'upload_id',
     )
-    await putPresigned(this.settings, upload, bytes)
+    await putPresigned(this.settings, upload, blob)
     return stringifyJson({ upload_id: upload.upload_id })
   }
 
@@ -91,11 +96,6 @@ export class Transport {
     if (answer.status !== 200) throw errorFromStorage(answer.status, answer.headers, answer.text, url)
     return answer
   }
-}
-
-function fitsInline(text: string): boolean {
-  // A string has at most three UTF-8 bytes for each code unit: short ones need no counting.
-  return text.length * 3 <= INLINE_LIMIT_BYTES || Buffer.byteLength(text) <= INLINE_LIMIT_BYTES
 }
 
 function parseObject(text: string): object | undefined {
