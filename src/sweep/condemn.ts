@@ -36,23 +36,36 @@ export class References {
     this.#isRead = false
   }
 
-  async count(key: string): Promise<number> {
+  /** How often each of the keys is referenced. */
+  async counts(keys: readonly string[]): Promise<number[]> {
     if (!this.#isRead) await this.read()
-    if (!this.#known.covers(key)) await this.read(key)
-    if (this.#known.covers(key)) return this.#known.count(key)
+    const counts: number[] = []
+    // Most keys are known: to wait for each would take longer than to look it up.
+    for (const key of keys) counts.push(this.#known.count(key) ?? (await this.#countAnew(key)))
+    return counts
+  }
+
+  async #countAnew(key: string): Promise<number> {
+    await this.read(key)
+    const count = this.#known.count(key)
+    if (count !== undefined) return count
     throw new Error('More blob keys begin with the same bytes than fit into memory, which no hashes do.')
   }
 }
 
-/** All versions of the scope's blobs, each with how many checkpoints refer to its key. `after`: begin after this key. */
+/**
+ * All versions of the scope's blobs, a page at a time, each with how many checkpoints refer to its key. `after`: begin
+ * after this key.
+ */
 export async function* versionsWithReferences(
   references: References,
   versions: Versions,
   after?: string,
-): AsyncGenerator<{ version: ListedVersion; references: number }> {
+): AsyncGenerator<Array<{ version: ListedVersion; references: number }>> {
   await references.read(after)
   for await (const page of versions.list(after)) {
-    for (const version of page) yield { version, references: await references.count(version.key) }
+    const counts = await references.counts(page.map(({ key }) => key))
+    yield page.map((version, index) => ({ version, references: counts[index] ?? 0 }))
   }
 }
 
@@ -76,18 +89,20 @@ export async function condemnBlobs(
 ): Promise<string | undefined> {
   const page = new PageBuffer(input.write)
   let last = input.after
-  for await (const { version, references: count } of versionsWithReferences(references, versions, input.after)) {
-    // One key is done at least, so that runs which go on from each other come to an end.
-    if (version.key !== last && last !== input.after && input.timeIsUp()) {
-      await page.flush()
-      return last
+  for await (const listed of versionsWithReferences(references, versions, input.after)) {
+    for (const { version, references: count } of listed) {
+      // One key is done at least, so that runs which go on from each other come to an end.
+      if (version.key !== last && last !== input.after && input.timeIsUp()) {
+        await page.flush()
+        return last
+      }
+      last = version.key
+      input.counts.listed += 1
+      if (count > 0 && version.current) input.counts.referenced += 1
+      if (!condemns(version, count > 0, input.before) || input.skip(version)) continue
+      input.counts.condemned += 1
+      await page.add(version)
     }
-    last = version.key
-    input.counts.listed += 1
-    if (count > 0 && version.current) input.counts.referenced += 1
-    if (!condemns(version, count > 0, input.before) || input.skip(version)) continue
-    input.counts.condemned += 1
-    await page.add(version)
   }
   await page.flush()
   return undefined

@@ -54,15 +54,10 @@ export class KeySet {
     }
   }
 
-  /** Whether the set is to know the key, if it was added. */
-  covers(key: string): boolean {
+  /** How often a key was added; undefined for one that the set does not cover. */
+  count(key: string): number | undefined {
     const record = recordOf(key)
-    return this.#from.compare(record) <= 0 && (!this.#limit || this.#limit.compare(record) > 0)
-  }
-
-  /** How often a key was added. */
-  count(key: string): number {
-    const record = recordOf(key)
+    if (this.#from.compare(record) > 0 || (this.#limit && this.#limit.compare(record) <= 0)) return undefined
     return this.#counts[this.#find(record[0] ?? 0, record, 1)] ?? 0
   }
 

@@ -204,8 +204,9 @@ class ScopeSweep {
     for await (const page of this.#blobPages.read()) {
       if (!this.#isDue(page, over)) continue
       if (this.#leavesPages()) return
-      const used = new Set<string>()
-      for (const { key } of page.decided ? [] : page.entries) if ((await this.#references.count(key)) > 0) used.add(key)
+      const keys = page.decided ? [] : page.entries.map(({ key }) => key)
+      const counts = await this.#references.counts(keys)
+      const used = new Set(keys.filter((_key, index) => counts[index] !== 0))
       const gone = await this.#deletePage(this.#blobPages, this.#blobs, page, used)
       // A version that was hidden by a newer one was not the blob.
       for (const { key, current } of gone) if (current) this.#deletedBlobs.push(key)

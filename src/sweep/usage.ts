@@ -41,16 +41,18 @@ export async function readUsage(stores: {
   }
   const context = { table, scope, bodies: new Bodies(s3, bucketName, scope) }
   const versions = new Versions(s3, bucketName, blobObjectPrefix(scope))
-  for await (const { version, references } of versionsWithReferences(new References(context, maxSlots), versions)) {
-    const { size, current, marker } = version
-    if (marker) continue
-    if (references > 0 && current) {
-      usage.referencedBlobs += 1
-      usage.referencedBytes += size
-      usage.logicalBytes += size * references
-    } else {
-      usage.unreferencedBlobs += 1
-      usage.unreferencedBytes += size
+  for await (const listed of versionsWithReferences(new References(context, maxSlots), versions)) {
+    for (const { version, references } of listed) {
+      const { size, current, marker } = version
+      if (marker) continue
+      if (references > 0 && current) {
+        usage.referencedBlobs += 1
+        usage.referencedBytes += size
+        usage.logicalBytes += size * references
+      } else {
+        usage.unreferencedBlobs += 1
+        usage.unreferencedBytes += size
+      }
     }
   }
   return usage
