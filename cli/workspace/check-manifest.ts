@@ -1,6 +1,7 @@
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import { RefusedError } from '../errors.ts'
 import { printable } from '../format.ts'
+import { isFixedOut } from './fixed-rules.ts'
 import { ancestorsOf, parentOf, pathProblem } from './paths.ts'
 
 const BLOB_KEY = /^sandbox-files\/sha256\/[0-9a-f]{64}$/
@@ -18,7 +19,7 @@ export function checkManifest(entries: ReadonlyArray<SandboxSnapshotEntry>, opti
   const problems: string[] = []
   const refuse = (path: string, problem: string) => problems.push(`${printable(path)}: ${problem}`)
   for (const entry of entries) {
-    const problem = pathProblem(entry.path) ?? fieldProblem(entry)
+    const problem = pathProblem(entry.path) ?? nameProblem(entry.path) ?? fieldProblem(entry)
     if (problem !== null) refuse(entry.path, problem)
     else if (kinds.has(entry.path)) refuse(entry.path, 'the path stands twice in the checkpoint')
     kinds.set(entry.path, entry)
@@ -34,6 +35,12 @@ export function checkManifest(entries: ReadonlyArray<SandboxSnapshotEntry>, opti
   if (problems.length > 0)
     throw new RefusedError('The checkpoint cannot be restored safely; nothing was written.', problems)
   if (!options.externalLinks) refuseExternalLinks(entries)
+}
+
+/** A hook in `.git` or a script in `node_modules` would run by itself: no checkpoint may bring one. */
+function nameProblem(path: string): string | null {
+  const name = path.split('/').find(isFixedOut)
+  return name === undefined ? null : `the path holds ${printable(name)}, which a push always leaves out`
 }
 
 function fieldProblem(entry: SandboxSnapshotEntry): string | null {

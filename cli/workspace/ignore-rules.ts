@@ -1,4 +1,5 @@
 import ignore, { type Ignore } from 'ignore'
+import { isFixedOut } from './fixed-rules.ts'
 import { join, STAGING_PATTERN } from './paths.ts'
 
 /** Later files win over earlier ones of the same folder; deeper folders win over the ones above. */
@@ -46,7 +47,7 @@ function rulesOver(matcher: Ignore | null): IgnoreRules {
 }
 
 function isBuiltIn(folder: string, name: string): boolean {
-  if (name === '.git' || name === 'node_modules' || name.startsWith('.env')) return true
+  if (isFixedOut(name)) return true
   return folder === '' && STAGING_PATTERN.test(name)
 }
 
