@@ -2,7 +2,7 @@ import { SandkeepNetworkError } from '../client/index.ts'
 import { SandboxCheckpointError } from '../src/checkpoints/errors.ts'
 import { InvalidInputError, SandkeepError } from '../src/errors.ts'
 import { errnoOf, InterruptedError, MissingError, RefusedError, TransferError, UsageError } from './errors.ts'
-import { printable } from './format.ts'
+import { printable, printablePath } from './format.ts'
 import { isNetworkError } from './transfer/retry.ts'
 
 export const EXIT = {
@@ -137,6 +137,7 @@ const FILE_SYSTEM_HINTS: Readonly<Record<string, string>> = {
   EROFS: 'The file system is read-only. Choose another folder.',
   EACCES: 'Permission denied. Change the permissions or choose another folder.',
   EPERM: 'The operation is not permitted there. Change the permissions or choose another folder.',
+  ELOOP: 'A symlink there leads back to itself. Remove it or choose another folder.',
   ENOTDIR: 'Not a folder.',
   EMFILE: 'Too many open files. Raise the limit (ulimit -n) and run the command again.',
   ENAMETOOLONG: 'The path is too long for the file system. Choose a folder nearer to the top.',
@@ -145,6 +146,7 @@ const FILE_SYSTEM_HINTS: Readonly<Record<string, string>> = {
 function ofFileSystem(error: unknown, text: string, failure: Make): Failure {
   const hint = FILE_SYSTEM_HINTS[errnoOf(error) ?? '']
   if (hint === undefined) return failure(EXIT.failed, text)
-  const path = error instanceof Error && 'path' in error && typeof error.path === 'string' ? `${error.path}: ` : ''
+  const path =
+    error instanceof Error && 'path' in error && typeof error.path === 'string' ? `${printablePath(error.path)}: ` : ''
   return failure(EXIT.failed, `${path}${hint}`)
 }

@@ -1,14 +1,29 @@
 /** What a terminal could take as a command, or what reads differently than it looks. */
-const UNPRINTABLE = /[\p{Cc}\p{Cs}\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF]/gu
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu
 
-/** Text from outside (names, labels, messages) as one safe line: control and direction characters are escaped. */
-export function printable(text: string): string {
+/** The longest path that a message holds in full. */
+const MAX_PATH = 200
+
+/**
+ * A value from outside (names, labels, messages) as one safe line: control, direction and invisible characters are
+ * escaped, and what is not a text stands as JSON.
+ */
+export function printable(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
   return text.replace(UNPRINTABLE, (character) => {
     if (character === '\n') return '\\n'
     if (character === '\r') return '\\r'
     if (character === '\t') return '\\t'
-    return `\\u{${character.charCodeAt(0).toString(16)}}`
+    return `\\u{${character.codePointAt(0)?.toString(16)}}`
   })
+}
+
+/** A path or a link target for a message: printable, and without its middle when it has more than 200 characters. */
+export function printablePath(path: unknown): string {
+  const text = [...printable(path)]
+  if (text.length <= MAX_PATH) return text.join('')
+  const half = Math.floor(MAX_PATH / 2)
+  return `${text.slice(0, half).join('')}\u2026${text.slice(-half + 1).join('')}`
 }
 
 const UNITS = ['kB', 'MB', 'GB', 'TB'] as const

@@ -54,6 +54,7 @@ function createProgram(context: CommandContext): Command {
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: (text) => context.stderr.write(text),
+      outputError: (text, write) => write(withoutValue(text)),
     })
     .showHelpAfterError('(add --help for the arguments and examples)')
     .addHelpText('after', HELP)
@@ -68,4 +69,9 @@ function createProgram(context: CommandContext): Command {
   registerUsage(program, context)
   registerKeys(program, context)
   return program
+}
+
+/** A message about an unknown option without what was given to it: a mistyped --api-key holds a secret. */
+function withoutValue(text: string): string {
+  return text.replace(/(unknown option '(?:--[^=']*|-[^-']))[\s\S]*'/, "$1'")
 }

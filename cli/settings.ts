@@ -107,8 +107,14 @@ async function readConfig(file: string): Promise<Record<string, string>> {
 
 function checkUrl(url: string): void {
   const parsed = URL.parse(url)
-  if (parsed !== null && (parsed.protocol === 'https:' || parsed.protocol === 'http:')) return
-  throw new UsageError(`The URL of the API should start with https:// (or http:// for a local stack), not be "${url}".`)
+  // The text itself is not repeated: it may hold a password, and messages go to logs.
+  if (parsed === null || (parsed.protocol !== 'https:' && parsed.protocol !== 'http:')) {
+    throw new UsageError(
+      'The URL of the API is malformed. It should start with https:// (or http:// for a local stack).',
+    )
+  }
+  if (parsed.username === '' && parsed.password === '') return
+  throw new UsageError('The URL of the API should hold no user name and no password. The key is given with --api-key.')
 }
 
 function checkScope(tenant: string, project: string): void {

@@ -24,7 +24,7 @@ export function registerLog(program: Command, context: CommandContext): void {
             created_at ?? '-',
             count(files, 'file'),
             formatBytes(size_bytes),
-            label === undefined ? reason : printable(label),
+            printable(label === undefined ? reason : label),
           ]),
         ),
       )
