@@ -2,7 +2,7 @@ import { rmdir, unlink } from 'node:fs/promises'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import { errnoOf, RefusedError } from '../errors.ts'
 import { printable } from '../format.ts'
-import { ancestorsOf, join } from './paths.ts'
+import { foldersAbove, join } from './paths.ts'
 import { type Scan, scanWorkspace } from './scan.ts'
 
 /**
@@ -38,7 +38,8 @@ export async function removeExtra(
   before: Scan,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const wanted = new Set(entries.flatMap(({ path }) => [path, ...ancestorsOf(path)]))
+  const wanted = foldersAbove(entries.map(({ path }) => path))
+  for (const { path } of entries) wanted.add(path)
   const candidates = new Set(before.entries.map(({ path }) => path))
   const now = await scanWorkspace(root, signal)
   const removed: string[] = []

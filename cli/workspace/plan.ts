@@ -8,7 +8,7 @@ import type {
 import { errnoOf } from '../errors.ts'
 import { type HashedFile, hashFile } from './hash.ts'
 import { sha256OfKey } from './manifest.ts'
-import { ancestorsOf, join, parentOf } from './paths.ts'
+import { foldersAbove, join, parentOf } from './paths.ts'
 import { stampOf } from './scan.ts'
 import type { StatCache } from './stat-cache.ts'
 
@@ -68,11 +68,8 @@ export async function planRestore(
 }
 
 function neededFolders(entries: ReadonlyArray<SandboxSnapshotEntry>): string[] {
-  const folders = new Set<string>()
-  for (const entry of entries) {
-    for (const ancestor of ancestorsOf(entry.path)) folders.add(ancestor)
-    if (entry.kind === 'dir') folders.add(entry.path)
-  }
+  const folders = foldersAbove(entries.map(({ path }) => path))
+  for (const { kind, path } of entries) if (kind === 'dir') folders.add(path)
   return [...folders].sort()
 }
 

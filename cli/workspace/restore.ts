@@ -4,6 +4,7 @@ import type { Transport } from '../transfer/transport.ts'
 import { applyPlan } from './apply.ts'
 import { checkManifest } from './check-manifest.ts'
 import { checkClearing, removeExtra } from './clearing.ts'
+import { refuseExternalLinks } from './external-links.ts'
 import type { HashedFile } from './hash.ts'
 import { planRestore } from './plan.ts'
 import { scanWorkspace } from './scan.ts'
@@ -46,7 +47,8 @@ export interface Restored {
  */
 export async function restoreWorkspace(input: RestoreInput): Promise<Restored> {
   const { root, entries, signal } = input
-  checkManifest(entries, input)
+  checkManifest(root, entries)
+  if (!input.externalLinks) await refuseExternalLinks(root, entries)
   const plan = await planRestore(root, entries, input.cache, signal)
   const staging = await createStaging(root)
   try {
