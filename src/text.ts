@@ -8,6 +8,13 @@ export function hashText(text: string): string {
   return createHash('sha256').update(text, 'utf16le').digest('hex')
 }
 
+/** SHA-256 of the bytes of all parts, one after the other, as 64 hex digits. */
+export function hashBytes(...parts: Uint8Array[]): string {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return hash.digest('hex')
+}
+
 /** Order by UTF-8 bytes, which is the order of code points: for `Array.prototype.sort`. */
 export function compareUtf8(left: string, right: string): number {
   const length = Math.min(left.length, right.length)

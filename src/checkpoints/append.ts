@@ -8,16 +8,16 @@ import {
   SandboxCheckpointParentMismatchError,
 } from './errors.ts'
 import type { SandboxCheckpointAppendInput } from './types.ts'
-import { checkAppend } from './validate.ts'
+import { checkAppend, copyCheckpoint } from './validate.ts'
 import { checkWriterOf } from './writer.ts'
 
 /** Adds a checkpoint and makes it the head. @throws the contract's errors, in its order */
 export async function append(context: StoreContext, input: SandboxCheckpointAppendInput): Promise<{ headId: string }> {
-  checkAppend(input)
-  const { checkpoint, expectedHeadId, writer, requestToken } = input
+  const { expectedHeadId, writer, requestToken } = input
+  const checkpoint = copyCheckpoint(input.checkpoint)
+  checkAppend({ checkpoint, expectedHeadId, writer })
   const { id, threadId, parentCheckpointId } = checkpoint
   checkWriterOf(threadId, writer)
-  // Encoded before anything is awaited: what the caller changes from now on is not stored.
   const encoded = encodeCheckpoint(checkpoint)
   const expectedHash = expectedHeadId === null ? undefined : hashText(expectedHeadId)
   const parentMatches = (parentCheckpointId ?? null) === expectedHeadId

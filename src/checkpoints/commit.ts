@@ -3,7 +3,7 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb'
 import { checkpointKey, idKey, threadKey } from '../table/keys.ts'
 import { NEW_ITEM, type TransactAction } from '../table/table.ts'
 import { retryTransient, TransientError } from '../table/transient.ts'
-import { hashText } from '../text.ts'
+import { hashBytes, hashText } from '../text.ts'
 import type { EncodedCheckpoint } from './codec.ts'
 import type { StoreContext } from './context.ts'
 import {
@@ -73,7 +73,8 @@ class Committing {
     this.#plan = plan
     this.#threadHash = hashText(plan.threadId)
     this.#idHash = hashText(plan.id)
-    this.#token = writeToken(plan.token, { operation: 'add', threadHash: this.#threadHash, idHash: this.#idHash })
+    const content = hashBytes(plan.encoded.keys, plan.encoded.body)
+    this.#token = writeToken(plan.token, { operation: 'add', threadHash: this.#threadHash, content })
   }
 
   async run(): Promise<void> {

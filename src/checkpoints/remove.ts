@@ -29,7 +29,7 @@ export async function deleteHead(context: StoreContext, input: SandboxCheckpoint
   checkWriterOf(threadId, writer)
   const threadHash = hashText(threadId)
   const idHash = hashText(checkpointId)
-  const token = writeToken(input.requestToken, { operation: 'delete', threadHash, idHash })
+  const token = writeToken(input.requestToken, { operation: 'delete', threadHash, content: idHash })
   context.seen.delete(input.writer)
   const { table, scope } = context
   let removed: CheckpointRecord | undefined

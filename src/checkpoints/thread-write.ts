@@ -21,15 +21,16 @@ export interface ThreadChange {
 
 /**
  * The token of a write: what is stored with it, so that a repeat finds that it has landed. A caller's token of any text
- * is bound to what it writes, so that the same one sent with another write is not taken for a repeat.
+ * is bound to what it writes (`content`: a hash of it), so that the same one sent with another write is not taken for
+ * a repeat.
  */
 export function writeToken(
   requestToken: string | undefined,
-  write: { operation: 'add' | 'delete'; threadHash: string; idHash: string },
+  write: { operation: 'add' | 'delete'; threadHash: string; content: string },
 ): string {
   if (requestToken === undefined) return randomUUID()
-  const { operation, threadHash, idHash } = write
-  return hashText(`${operation} ${threadHash} ${idHash} ${requestToken}`).slice(0, TOKEN_LENGTH)
+  const { operation, threadHash, content } = write
+  return hashText(`${operation} ${threadHash} ${content} ${requestToken}`).slice(0, TOKEN_LENGTH)
 }
 
 /**

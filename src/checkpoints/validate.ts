@@ -1,5 +1,10 @@
 import { SandboxCheckpointInvalidEntryError, SandboxCheckpointInvalidIdError } from './errors.ts'
-import type { SandboxCheckpointAppendInput, SandboxCheckpointForkInput, SandboxCheckpointWriter } from './types.ts'
+import type {
+  SandboxCheckpoint,
+  SandboxCheckpointAppendInput,
+  SandboxCheckpointForkInput,
+  SandboxCheckpointWriter,
+} from './types.ts'
 import { checkJsonValue } from './validate-json.ts'
 
 const fileKeyPattern = /^sandbox-files\/sha256\/[0-9a-f]{64}$/
@@ -33,6 +38,21 @@ export function checkAppend(input: SandboxCheckpointAppendInput): void {
   checkJsonValue(checkpoint, '')
 }
 
+/**
+ * A copy of a checkpoint by its own properties, which is what is checked and stored: the caller's object may change, or
+ * answer differently each time it is asked.
+ * @throws DataCloneError for a value that cannot be copied, such as a function
+ * @throws SandboxCheckpointInvalidEntryError for one that is nested too deep to be copied
+ */
+export function copyCheckpoint(checkpoint: SandboxCheckpoint): SandboxCheckpoint {
+  try {
+    return structuredClone(checkpoint)
+  } catch (cause) {
+    if (cause instanceof RangeError) throw invalid('checkpoint', 'is nested too deep')
+    throw cause
+  }
+}
+
 /** The checks of a fork that need no storage. @throws as checkAppend. */
 export function checkFork(input: SandboxCheckpointForkInput): void {
   checkId(input.sourceThreadId, 'sourceThreadId')
@@ -58,14 +78,13 @@ function checkFinite(value: unknown, field: string): void {
 
 function checkFiles(files: unknown): void {
   if (!Array.isArray(files)) throw invalid('files', 'must be an array')
-  const tree = new PathTree()
   for (const [index, entry] of files.entries()) {
     const field = `files[${index}]`
     if (!isObject(entry)) throw invalid(field, 'must be an object')
     checkPath(entry.path, `${field}.path`)
-    tree.add(entry.path, entry.kind !== 'dir', `${field}.path`)
     checkEntryKind(entry, field)
   }
+  checkTree(files)
 }
 
 function checkEntryKind(entry: Record<string, unknown>, field: string): void {
@@ -107,27 +126,19 @@ export function checkPath(path: unknown, field: string): asserts path is string 
   if (/(^|\/)(\.{0,2})(\/|$)/.test(path)) throw invalid(field, 'must be relative, no part of it empty, . or ..')
 }
 
-/** Finds paths that stand twice, or beneath something that is no directory. */
-class PathTree {
-  readonly #paths = new Set<string>()
-  readonly #leaves = new Set<string>()
-  readonly #parents = new Set<string>()
-
-  add(path: string, leaf: boolean, field: string): void {
-    if (this.#paths.has(path)) throw invalid(field, 'stands twice')
-    this.#paths.add(path)
-    if (leaf) {
-      if (this.#parents.has(path)) throw invalid(field, 'has entries beneath it but is not a directory')
-      this.#leaves.add(path)
-    }
-    let end = path.lastIndexOf('/')
-    while (end > 0) {
-      const parent = path.slice(0, end)
-      // A known parent's own parents were checked when it became one.
-      if (this.#parents.has(parent)) return
-      if (this.#leaves.has(parent)) throw invalid(field, 'is beneath an entry that is not a directory')
-      this.#parents.add(parent)
-      end = parent.lastIndexOf('/')
+/**
+ * Finds paths that stand twice, or beneath something that is no directory. In an order in which `/` comes before all
+ * else, what lies beneath a path follows it at once: neighbours tell, whatever the depth.
+ */
+function checkTree(files: ReadonlyArray<Record<string, unknown>>): void {
+  const order = files.map(({ path, kind }, index) => ({ name: String(path).replaceAll('/', '\0'), kind, index }))
+  order.sort((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : left.index - right.index))
+  for (const [position, { name, index }] of order.entries()) {
+    const before = order[position - 1]
+    if (!before) continue
+    if (before.name === name) throw invalid(`files[${index}].path`, 'stands twice')
+    if (before.kind !== 'dir' && name.startsWith(`${before.name}\0`)) {
+      throw invalid(`files[${index}].path`, 'is beneath an entry that is not a directory')
     }
   }
 }
