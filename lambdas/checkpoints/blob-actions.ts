@@ -1,6 +1,4 @@
-import pMap from 'p-map'
 import type { BlobInfo, PresignedRequest } from '../../src/blobs/types.ts'
-import { ConflictError } from '../../src/errors.ts'
 import { type Action, action } from '../shared/action.ts'
 import { json } from '../shared/answer.ts'
 import { timestamp } from '../shared/timestamp.ts'
@@ -8,13 +6,8 @@ import type { CheckpointAction } from './routes.ts'
 import * as schemas from './schemas.ts'
 import type { Services } from './service.ts'
 
-const DELETE_CONCURRENCY = 16
-
 /** The blob exchange. Bytes never pass through here: they go between the caller and S3. */
-export function blobActions({
-  blobs,
-  checkpoints,
-}: Services): Record<Extract<CheckpointAction, `blob${string}`>, Action> {
+export function blobActions({ blobs }: Services): Record<Extract<CheckpointAction, `blob${string}`>, Action> {
   return {
     blobUploads: action(schemas.blobUploads, async (input, call) => {
       const wanted = input.blobs.map(({ key, size_bytes }) => ({ key, size: size_bytes }))
@@ -42,17 +35,7 @@ export function blobActions({
       return json(200, { blobs: listed.map(shown) })
     }),
     blobDelete: action(schemas.blobDelete, async ({ keys }, call) => {
-      const references = await checkpoints(call).listBlobReferences()
-      const used = new Set(references.map(({ key }) => key))
-      const index = keys.findIndex((key) => used.has(key))
-      if (index >= 0) {
-        throw new ConflictError('blob_in_use', `A checkpoint uses ${keys[index]}. Nothing was deleted.`, {
-          field: `keys.${index}`,
-        })
-      }
-      const store = blobs(call)
-      await pMap(keys, (key) => store.delete(key), { concurrency: DELETE_CONCURRENCY })
-      return json(200, { deleted: keys })
+      return json(200, await blobs(call).deleteAll(keys))
     }),
   }
 }

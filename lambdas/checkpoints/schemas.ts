@@ -10,6 +10,11 @@ const contract = z.unknown().optional()
 
 const writer = z.strictObject({ thread_id: contract, owner_token: contract, fence: contract })
 const requestToken = z.string().min(1).max(128).optional()
+const ownerToken = z
+  .string()
+  .min(1)
+  .max(128)
+  .refine((text) => text.isWellFormed(), 'must be well-formed Unicode')
 const blobKey = z
   .string()
   .regex(
@@ -44,7 +49,7 @@ export const fork = z.strictObject({
 })
 export const prune = z.strictObject({ thread_id: contract, keep: contract, writer })
 export const references = z.strictObject({})
-export const acquireWriter = z.strictObject({ thread_id: contract, owner_token: z.string().min(1).max(128).optional() })
+export const acquireWriter = z.strictObject({ thread_id: contract, owner_token: ownerToken.optional() })
 export const heldWriter = z.strictObject({ writer })
 export const blobUploads = z.strictObject({
   blobs: z
@@ -55,7 +60,9 @@ export const blobUploads = z.strictObject({
 })
 export const blobDownloads = z.strictObject({ keys: blobKeys })
 export const blobHead = z.strictObject({ keys: blobKeys })
-export const blobList = z.strictObject({ prefix: z.string() })
+export const blobList = z.strictObject({
+  prefix: z.string().regex(/^[a-z0-9/-]{0,90}$/, 'must be the beginning of a blob key: at most 90 of a-z 0-9 / -'),
+})
 export const blobDelete = z.strictObject({ keys: blobKeys })
 export const stageUpload = z.strictObject({
   size_bytes: z.int().min(1).max(STAGED_LIMIT_BYTES),

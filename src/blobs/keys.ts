@@ -18,3 +18,9 @@ export function blobHash(key: string, field = 'key'): string {
     `${field} must be sandbox-files/sha256/ or sandbox-artifacts/sha256/ and 64 lowercase hex digits.`,
   )
 }
+
+/** @throws InvalidInputError unless the prefix is of the characters of blob keys, and no longer than one. */
+export function checkPrefix(prefix: string): void {
+  if (typeof prefix === 'string' && /^[a-z0-9/-]{0,90}$/.test(prefix)) return
+  throw new InvalidInputError('prefix', 'prefix must be the beginning of a blob key: at most 90 of a-z 0-9 / -.')
+}

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import {
-  DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
@@ -15,16 +14,17 @@ import pMap from 'p-map'
 import { BlobHashMismatchError, InvalidInputError } from '../errors.ts'
 import { EXCHANGE_LIMIT, MAX_BLOB_BYTES } from '../limits.ts'
 import { noteOrigin } from '../own-stores.ts'
+import { type DeletedBlobs, deleteBlobs } from '../sweep/delete-blobs.ts'
 import { Pages } from '../sweep/pages.ts'
 import { isPresent, uploadReplaces } from '../sweep/protocol.ts'
 import { Table } from '../table/table.ts'
 import { retryTransient, TransientError } from '../table/transient.ts'
 import { parseScope, type Scope } from '../tenancy/scope.ts'
-import { blobHash } from './keys.ts'
+import { blobHash, checkPrefix } from './keys.ts'
 import { lookUp } from './look-up.ts'
 import { blobObjectKey, blobObjectPrefix } from './object-keys.ts'
 import { presignGet, presignPut } from './presign.ts'
-import type { BlobBody, BlobExchange, BlobInfo, BlobLookup, BlobStore, PresignedRequest } from './types.ts'
+import type { BlobBody, BlobBulk, BlobExchange, BlobInfo, BlobStore, PresignedRequest } from './types.ts'
 
 export interface BlobStoreConfig {
   dynamodb: DynamoDBClient
@@ -32,6 +32,8 @@ export interface BlobStoreConfig {
   tableName: string
   bucketName: string
   scope: Scope
+  /** Milliseconds since the epoch, by the clock of the writer leases. Default `Date.now`. */
+  now?: (() => number) | undefined
 }
 
 /** How many requests of an exchange are signed at a time. */
@@ -41,22 +43,26 @@ const SIGN_CONCURRENCY = 64
  * The blobs of one scope, over S3. Every blob lies under the key that its SHA-256 makes.
  * @throws InvalidInputError when the scope's names are none.
  */
-export function createBlobStore(config: BlobStoreConfig): BlobStore & BlobExchange & BlobLookup {
+export function createBlobStore(config: BlobStoreConfig): BlobStore & BlobExchange & BlobBulk {
   return noteOrigin(new S3BlobStore(config), config)
 }
 
-class S3BlobStore implements BlobStore, BlobExchange, BlobLookup {
+class S3BlobStore implements BlobStore, BlobExchange, BlobBulk {
   readonly #s3: S3Client
   readonly #bucketName: string
   readonly #scope: Scope
+  readonly #table: Table
+  readonly #now: () => number
   /** What the sweep has condemned. It is asked before the bucket: what is on no page then, and stored after, stays. */
   readonly #pages: Pages
 
-  constructor({ dynamodb, s3, tableName, bucketName, scope }: BlobStoreConfig) {
+  constructor({ dynamodb, s3, tableName, bucketName, scope, now = Date.now }: BlobStoreConfig) {
     this.#s3 = s3
     this.#bucketName = bucketName
     this.#scope = parseScope(scope.tenant, scope.project)
-    this.#pages = new Pages(new Table(dynamodb, tableName), this.#scope, 'blobs')
+    this.#table = new Table(dynamodb, tableName)
+    this.#now = now
+    this.#pages = new Pages(this.#table, this.#scope, 'blobs')
   }
 
   async get(key: string): Promise<BlobBody | null> {
@@ -132,6 +138,7 @@ class S3BlobStore implements BlobStore, BlobExchange, BlobLookup {
   }
 
   async list(prefix: string): Promise<BlobInfo[]> {
+    checkPrefix(prefix)
     const found: BlobInfo[] = []
     let token: string | undefined
     do {
@@ -169,8 +176,13 @@ class S3BlobStore implements BlobStore, BlobExchange, BlobLookup {
   }
 
   async delete(key: string): Promise<void> {
-    blobHash(key)
-    await retryTransient(() => this.#s3.send(new DeleteObjectCommand(this.#object(key))))
+    await this.deleteAll([key])
+  }
+
+  async deleteAll(keys: readonly string[]): Promise<DeletedBlobs> {
+    for (const key of keys) blobHash(key)
+    const stores = { table: this.#table, s3: this.#s3, bucketName: this.#bucketName, scope: this.#scope }
+    return deleteBlobs({ ...stores, now: this.#now }, keys)
   }
 
   async prepareUploads(

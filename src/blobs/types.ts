@@ -36,14 +36,20 @@ export interface BlobStore {
   put(key: string, body: Uint8Array): Promise<void>
   /** All blobs whose key starts with the prefix, by the UTF-8 bytes of the key. */
   list(prefix: string): Promise<BlobInfo[]>
-  /** Deleting a missing blob is no error. */
+  /**
+   * Deletes a blob that no checkpoint uses; a missing one is no error. While a writer lease is live the blob only counts
+   * as missing, and goes with a later sweep.
+   * @throws ConflictError `blob_in_use` when a checkpoint uses it.
+   */
   delete(key: string): Promise<void>
 }
 
-/** Many looks at once. */
-export interface BlobLookup {
+/** Many blobs at once. */
+export interface BlobBulk {
   /** What `head` gives for each of up to 1,000 keys, in their order. */
   headAll(keys: ReadonlyArray<string>): Promise<Array<BlobInfo | null>>
+  /** Deletes up to 1,000 blobs, or none, as `delete` does. `waiting`: what goes with a later sweep. */
+  deleteAll(keys: ReadonlyArray<string>): Promise<{ deleted: string[]; waiting: string[] }>
 }
 
 /** Bulk exchange with presigned requests: the way that many or large blobs take, straight between the caller and S3. */

@@ -71,6 +71,11 @@ export async function sweepScope(input: ScopeSweepInput): Promise<ScopeSweepResu
   return new ScopeSweep(input).run()
 }
 
+/** Only finishes what stands on pages, as far as the leases allow now. */
+export async function finishPages(input: ScopeSweepInput): Promise<ScopeSweepResult> {
+  return new ScopeSweep(input).finish()
+}
+
 class ScopeSweep {
   readonly #input: ScopeSweepInput
   readonly #context: { table: Table; scope: Scope; bodies: Bodies; now: () => number }
@@ -137,6 +142,10 @@ class ScopeSweep {
 
   #timeIsUp(): boolean {
     return this.#input.timeIsUp?.() ?? false
+  }
+
+  async finish(): Promise<ScopeSweepResult> {
+    return this.#result(!(await this.#finishPages(this.#input.waitMs)))
   }
 
   async #condemn(write: (pages: Pages, entries: Condemned[]) => Promise<void>): Promise<void> {

@@ -119,7 +119,7 @@ describe('delete', () => {
   it('deletes what no checkpoint uses, and is no error for what is not there', async () => {
     await client.blobs.put(keyOf('a'), bytesOf('a'))
     const keys = [keyOf('a'), keyOf('never')]
-    expect(await post('/blobs/delete', { keys })).toStrictEqual({ status: 200, body: { deleted: keys } })
+    expect(await post('/blobs/delete', { keys })).toStrictEqual({ status: 200, body: { deleted: keys, waiting: [] } })
     expect(await client.blobs.head(keyOf('a'))).toBeNull()
   })
 
@@ -136,6 +136,29 @@ describe('delete', () => {
     expect(await client.blobs.list('')).toHaveLength(2)
     await client.checkpoints.deleteHead({ threadId: 't', checkpointId: 'a', writer })
     expect((await post('/blobs/delete', { keys: [keyOf('used')] })).status).toBe(200)
+  })
+
+  it('takes nothing from a writer who was told that it is there', async () => {
+    await client.blobs.put(keyOf('a'), bytesOf('a'))
+    const writer = await client.checkpoints.acquireWriter('t')
+    expect(await client.blobs.prepareUploads([{ key: keyOf('a'), size: 1 }])).toEqual([])
+    expect((await post('/blobs/delete', { keys: [keyOf('a')] })).body).toEqual({ deleted: [], waiting: [keyOf('a')] })
+    const files = [{ path: 'x', kind: 'file' as const, blobKey: keyOf('a'), size: 1 }]
+    await client.checkpoints.append({ checkpoint: checkpoint('a', 't', { files }), expectedHeadId: null, writer })
+    await writer.release()
+    await client.sweeps.start({ olderThanMs: 0 })
+    const kept = await client.blobs.get(keyOf('a'))
+    expect(new Uint8Array((await kept?.arrayBuffer()) ?? [])).toEqual(bytesOf('a'))
+  })
+
+  it('lets what waits for a lease go with a later sweep; until then it counts as missing', async () => {
+    await client.blobs.put(keyOf('a'), bytesOf('a'))
+    const writer = await client.checkpoints.acquireWriter('t')
+    await client.blobs.delete(keyOf('a'))
+    expect(await client.blobs.head(keyOf('a'))).toBeNull()
+    await writer.release()
+    await client.sweeps.start({ olderThanMs: 0 })
+    expect(await client.blobs.list('')).toEqual([])
   })
 
   it('is not for writers', async () => {
