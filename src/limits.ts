@@ -5,7 +5,7 @@
 export const INLINE_LIMIT_BYTES = 4_194_304
 
 /** The largest request body that travels through S3. It bounds the memory of the function that reads it. */
-export const STAGED_LIMIT_BYTES = 268_435_456
+export const STAGED_LIMIT_BYTES = 67_108_864
 
 /** How many blobs one exchange request may name. */
 export const EXCHANGE_LIMIT = 1_000

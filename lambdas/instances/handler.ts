@@ -12,7 +12,8 @@ import { ROUTES } from './routes.ts'
 
 const byKey = z.strictObject({ key: z.string().min(1) })
 const upsert = z.strictObject({
-  record: z.strictObject({
+  // What else a record holds is the caller's, and kept.
+  record: z.looseObject({
     key: z.string().min(1),
     provider: z.string(),
     providerSandboxId: z.string(),

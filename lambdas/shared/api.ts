@@ -3,6 +3,7 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-l
 import { access } from './access.ts'
 import type { Action } from './action.ts'
 import { errorAnswer } from './error-answer.ts'
+import { largeText } from './large-text.ts'
 import type { ApiEvent, ApiMiddleware, Call } from './request.ts'
 import { requestId } from './request-id.ts'
 import { router } from './router.ts'
@@ -28,6 +29,7 @@ export function createApiHandler<Name extends string>({ routes, actions, body }:
   }
   const handler = middy<ApiEvent, APIGatewayProxyResult>().handler(runAction)
   handler
+    .use(largeText())
     .use(requestId())
     .use(securityHeaders() as ApiMiddleware)
     .use(router(routes))

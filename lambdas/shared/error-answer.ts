@@ -9,6 +9,7 @@ import { requestIdOf } from './request-id.ts'
 import { MethodNotAllowedError } from './router.ts'
 
 const RETRY_AFTER_SECONDS = '1'
+const MAX_TEXT_LENGTH = 500
 
 /** The one place that turns an error into an HTTP answer. What it does not know is logged, and nothing of it told. */
 export function errorAnswer(): ApiMiddleware {
@@ -21,7 +22,7 @@ export function errorAnswer(): ApiMiddleware {
 function answerOf(request: ApiRequest): APIGatewayProxyResult {
   const error = known(request.error)
   if (error instanceof SandboxCheckpointError) {
-    return json(checkpointErrorStatus(error), { error: { code: error.code, message: error.message } })
+    return json(checkpointErrorStatus(error), { error: { code: error.code, message: shorten(error.message) } })
   }
   if (error instanceof SandkeepError) {
     if (error.status >= 500)
@@ -51,10 +52,15 @@ function isUnprocessable(error: unknown): error is Error {
 function errorBody(error: SandkeepError): Record<string, unknown> {
   return {
     code: error.code,
-    message: error.message,
-    ...(error.field !== undefined && { field: error.field }),
+    message: shorten(error.message),
+    ...(error.field !== undefined && { field: shorten(error.field) }),
     ...(error instanceof PayloadTooLargeError && error.upload !== undefined && { upload: error.upload }),
   }
+}
+
+/** Names that a caller chose stand in messages, and may be of any length. */
+function shorten(text: string): string {
+  return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH).toWellFormed()}…`
 }
 
 function errorHeaders(error: SandkeepError): Record<string, string> {

@@ -106,7 +106,10 @@ describe('content', () => {
     ['/blobs/delete', { keys: [`sandbox-files/sha256/${'A'.repeat(64)}`] }, 'keys.0'],
     ['/blobs/list', {}, 'prefix'],
     ['/uploads', { size_bytes: 0, sha256: 'a'.repeat(64) }, 'size_bytes'],
-    ['/uploads', { size_bytes: 268_435_457, sha256: 'a'.repeat(64) }, 'size_bytes'],
+    ['/blobs/list', { prefix: '\ud800' }, 'prefix'],
+    ['/blobs/list', { prefix: 'a'.repeat(91) }, 'prefix'],
+    ['/writers/acquire', { thread_id: 't', owner_token: '\ud800' }, 'owner_token'],
+    ['/uploads', { size_bytes: 67_108_865, sha256: 'a'.repeat(64) }, 'size_bytes'],
     ['/uploads', { size_bytes: 1, sha256: 'A'.repeat(64) }, 'sha256'],
     ['/uploads', { size_bytes: 1, sha256: 'a'.repeat(63) }, 'sha256'],
   ])('of %s is refused with %j, naming %s', async (route, body, field) => {

@@ -49,7 +49,7 @@ describe('refuses', () => {
     [{ record: { ...record, updatedAt: null } }, 'record.updatedAt'],
     [{ record: { ...record, latestRunId: null } }, 'record.latestRunId'],
     [{ record: { ...record, threadId: undefined } }, 'record.threadId'],
-    [{ record: { ...record, extra: 1 } }, 'record.extra'],
+    [{ record, extra: 1 }, 'extra'],
   ])('%j, naming %s', async (body, field) => {
     expect(await post('/upsert', body)).toMatchObject({
       status: 400,
@@ -65,4 +65,9 @@ describe('refuses', () => {
   it('an empty key', async () => {
     expect(await post('/get', { key: '' })).toMatchObject({ status: 400, body: { error: { field: 'key' } } })
   })
+})
+
+it('keeps what a record holds beside its known fields', async () => {
+  await post('/upsert', { record: { ...record, extra: { nested: [1] } } })
+  expect((await post('/get', { key: record.key })).body).toEqual({ record: { ...record, extra: { nested: [1] } } })
 })

@@ -5,10 +5,12 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createServiceHandler } from '../../lambdas/checkpoints/handler.ts'
 import { BASE } from '../../lambdas/checkpoints/routes.ts'
 import { stagingObjectKey } from '../../src/blobs/object-keys.ts'
+import { createBlobStore } from '../../src/blobs/store.ts'
+import { createCheckpointStore } from '../../src/checkpoints/store.ts'
 import type { Scope } from '../../src/tenancy/scope.ts'
 import { startTestApi, type TestApi } from './support/api.ts'
 import { checkpoint } from './support/checkpoint.ts'
-import { call, errorOf } from './support/events.ts'
+import { call, errorOf, lambdaContext, proxyEvent } from './support/events.ts'
 
 let api: TestApi
 let apiKey: string
@@ -148,7 +150,7 @@ it('an answer just under the limit comes by itself', async () => {
 
 it('an upload that is larger than what may be uploaded is not read', async () => {
   const s3 = new S3Client({ region: 'us-east-1' })
-  mockClient(s3).on(GetObjectCommand).resolves({ ContentLength: 268_435_457 })
+  mockClient(s3).on(GetObjectCommand).resolves({ ContentLength: 67_108_865 })
   const config = { s3, bucketName: 'bucket' }
   const unasked = () => {
     throw new Error('No store is asked.')
@@ -157,4 +159,32 @@ it('an upload that is larger than what may be uploaded is not read', async () =>
   const answer = await call(handler, { path: `${BASE}/head`, body: { upload_id: randomUUID() } })
   expect(answer.status).toBe(413)
   expect(errorOf(answer)).toMatchObject({ code: 'payload_too_large', field: 'upload_id' })
+})
+
+it('a text that grows in the JSON around an answer is answered all the same', async () => {
+  const { thread_id, owner_token, fence } = (await post('/writers/acquire', { thread_id: 't' })).body
+  // Each quote becomes two characters in the document, and four in what the function gives.
+  const document = checkpoint('a', 't', { conversation: ['"'.repeat(1_900_000)] })
+  await post('/append', { checkpoint: document, expected_head_id: null, writer: { thread_id, owner_token, fence } })
+  const handler = createServiceHandler(
+    { ...api.engines },
+    {
+      checkpoints: () => createCheckpointStore({ ...api.engines, scope }),
+      blobs: () => createBlobStore({ ...api.engines, scope }),
+      sweeps: () => {
+        throw new Error('No sweep is asked for.')
+      },
+    },
+  )
+  const answer = await handler(proxyEvent({ path: `${BASE}/get`, body: { id: 'a' } }), lambdaContext)
+  expect(answer.statusCode).toBe(200)
+  expect(JSON.stringify(answer).length).toBeLessThan(6_291_556)
+  expect(JSON.parse(Buffer.from(answer.body, 'base64').toString())).toStrictEqual({ checkpoint: document })
+})
+
+it('an error that names what a caller chose stays small', async () => {
+  const { status, body } = await post('/get', { ['x'.repeat(3_000_000)]: 1 })
+  expect(status).toBe(400)
+  expect(body.error.code).toBe('invalid_input')
+  expect(JSON.stringify(body).length).toBeLessThan(2_000)
 })

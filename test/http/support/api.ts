@@ -102,7 +102,11 @@ function gatewayFetch(
       if (!(error instanceof Error) || error.message !== 'Unauthorized') throw error
       return Response.json({ error: { code: 'unauthenticated', message: 'no key' } }, { status: 401 })
     }
-    const { statusCode, headers, body: text } = await handler(event, lambdaContext)
-    return new Response(text === '' ? null : text, { status: statusCode, headers: headers as Record<string, string> })
+    const { statusCode, headers, body: answered, isBase64Encoded } = await handler(event, lambdaContext)
+    const text = isBase64Encoded ? Buffer.from(answered, 'base64') : answered
+    return new Response(text.length === 0 ? null : text, {
+      status: statusCode,
+      headers: headers as Record<string, string>,
+    })
   }
 }

@@ -69,8 +69,8 @@ export interface Answered {
 export async function call(handler: ApiHandler, input: EventInput | APIGatewayProxyEvent): Promise<Answered> {
   const event = 'requestContext' in input ? input : proxyEvent(input)
   const { statusCode, headers = {}, body, isBase64Encoded }: APIGatewayProxyResult = await handler(event, lambdaContext)
-  if (isBase64Encoded) throw new Error('JSON must not be answered in base64.')
-  return { status: statusCode, headers, body: body === '' ? undefined : JSON.parse(body) }
+  const text = isBase64Encoded ? Buffer.from(body, 'base64').toString() : body
+  return { status: statusCode, headers, body: text === '' ? undefined : JSON.parse(text) }
 }
 
 /** What an error answer holds. */
