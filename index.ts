@@ -1,5 +1,5 @@
 /** What `import … from 'sandkeep'` gives. */
-export { createClient } from './client/index.ts'
+export * from './client/index.ts'
 export { createBlobStore } from './src/blobs/store.ts'
 export type * from './src/blobs/types.ts'
 export * from './src/checkpoints/errors.ts'

@@ -39,7 +39,7 @@ const refusals: readonly GatewayRefusal[] = [
     type: T.REQUEST_TOO_LARGE,
     status: 413,
     code: 'payload_too_large',
-    message: 'The body of the request is too large. Upload it first, then send its upload_id.',
+    message: 'The body of the request is too large. A request for checkpoints may be uploaded before.',
     upload: `${BASE}/uploads`,
   },
   {
@@ -57,16 +57,16 @@ const refusals: readonly GatewayRefusal[] = [
     message: 'The service did not answer in time. The request may still take effect.',
   },
   { type: T.INTEGRATION_FAILURE, status: 502, code: 'unavailable', message: 'The service failed to answer.' },
-  { type: T.AUTHORIZER_FAILURE, status: 500, code: 'internal', message: 'The API key could not be checked.' },
+  { type: T.AUTHORIZER_FAILURE, status: 500, code: 'internal_error', message: 'The API key could not be checked.' },
   {
     type: T.AUTHORIZER_CONFIGURATION_ERROR,
     status: 500,
-    code: 'internal',
+    code: 'internal_error',
     message: 'The API key could not be checked.',
   },
-  { type: T.API_CONFIGURATION_ERROR, status: 500, code: 'internal', message: 'The API is not set up correctly.' },
+  { type: T.API_CONFIGURATION_ERROR, status: 500, code: 'internal_error', message: 'The API is not set up correctly.' },
   { type: T.DEFAULT_4XX, code: 'invalid_request', message: 'The request was refused by the gateway.' },
-  { type: T.DEFAULT_5XX, code: 'internal', message: 'The gateway failed to answer the request.' },
+  { type: T.DEFAULT_5XX, code: 'internal_error', message: 'The gateway failed to answer the request.' },
 ]
 
 /** Gives what the gateway itself refuses the same JSON shape as the errors of the services. */

@@ -102,7 +102,7 @@ const brokenAuthorizers: [string, LambdaHandler][] = [
 
 test.for(brokenAuthorizers)('an authorizer that is broken is an internal error: %s', async ([, broken]) => {
   const url = await testGateway({ authorizer: broken })
-  expect(await refusalOf(await fetch(url + GET_PATH, withKey('good')))).toMatchObject({ status: 500, code: 'internal' })
+  expect(await refusalOf(await fetch(url + GET_PATH, withKey('good')))).toMatchObject({ status: 500, code: 'internal_error' })
 })
 
 const brokenFunctions: [string, LambdaHandler][] = [
@@ -134,7 +134,7 @@ test.for(brokenFunctions)('a function that %s is a bad gateway, and tells nothin
 
 test('a body that is not the base64 it says it is', async () => {
   const url = await testGateway({ checkpoints: async () => ({ statusCode: 200, body: '***', isBase64Encoded: true }) })
-  expect(await refusalOf(await post(url + GET_PATH))).toMatchObject({ status: 500, code: 'internal' })
+  expect(await refusalOf(await post(url + GET_PATH))).toMatchObject({ status: 500, code: 'internal_error' })
 })
 
 test('a function that outlasts the integration timeout of the template is a gateway timeout', async () => {
