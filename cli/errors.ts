@@ -41,6 +41,11 @@ export class TransferError extends Error {
   }
 }
 
+/** Content came from the storage, whole and yet not what its key says. */
+export class DamagedContentError extends Error {
+  override name = 'DamagedContentError'
+}
+
 /** The code of a file system or network error (`ENOENT`, `ECONNREFUSED`), looked for along the causes too. */
 export function errnoOf(error: unknown): string | undefined {
   for (let depth = 0, at = error; depth < 5 && at instanceof Error; depth += 1, at = at.cause) {

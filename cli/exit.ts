@@ -1,7 +1,15 @@
 import { SandkeepNetworkError } from '../client/index.ts'
 import { SandboxCheckpointError } from '../src/checkpoints/errors.ts'
 import { InvalidInputError, SandkeepError } from '../src/errors.ts'
-import { errnoOf, InterruptedError, MissingError, RefusedError, TransferError, UsageError } from './errors.ts'
+import {
+  DamagedContentError,
+  errnoOf,
+  InterruptedError,
+  MissingError,
+  RefusedError,
+  TransferError,
+  UsageError,
+} from './errors.ts'
 import { printable, printablePath } from './format.ts'
 import { isNetworkError } from './transfer/retry.ts'
 
@@ -57,6 +65,9 @@ function classify(error: unknown): Failure {
   if (error instanceof MissingError) return failure(EXIT.notFound, text)
   if (error instanceof RefusedError) return failure(EXIT.failed, text, error.details)
   if (error instanceof SandboxCheckpointError) return ofContract(error, failure)
+  if (error instanceof DamagedContentError) {
+    return failure(EXIT.failed, `${text} Try again; if it stays so, tell who runs the deployment.`)
+  }
   const status = statusOf(error)
   if (status !== undefined) return ofStatus(status, text, error, failure)
   if (error instanceof SandkeepNetworkError) return failure(EXIT.network, `${text} Then try again.`)

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import type { PresignedRequest } from '../../src/blobs/types.ts'
-import { TransferError } from '../errors.ts'
+import { DamagedContentError } from '../errors.ts'
 import { refusal, type Transport } from './transport.ts'
 
 /**
  * Downloads one blob into a file that only the caller can read, and checks that it is what it should be.
- * @throws TransferError when the answer is not 200, or its bytes are not the expected ones.
+ * @throws TransferError when the answer is not 200, DamagedContentError when its bytes are not the expected ones.
  */
 export async function downloadBlob(
   transport: Transport,
@@ -31,9 +31,8 @@ export async function downloadBlob(
     }
     const sha256 = hash.digest('hex')
     if (size !== expected.size || sha256 !== expected.sha256) {
-      throw new TransferError(
+      throw new DamagedContentError(
         `A download came as ${size} bytes with hash ${sha256} instead of ${expected.size} bytes with hash ${expected.sha256}.`,
-        undefined,
       )
     }
   } finally {

@@ -1,6 +1,6 @@
 import pRetry, { AbortError } from 'p-retry'
 import type { PresignedRequest } from '../../src/blobs/types.ts'
-import { errnoOf, TransferError } from '../errors.ts'
+import { DamagedContentError, errnoOf, TransferError } from '../errors.ts'
 
 /** A presigned request this near to its end is asked for anew. */
 const MARGIN_MS = 30_000
@@ -52,7 +52,8 @@ function isPassing(error: unknown): boolean {
     const { status } = error
     return status === undefined || status === 403 || status === 409 || status === 429 || status >= 500
   }
-  return isNetworkError(error)
+  // It may have been changed on the way only.
+  return error instanceof DamagedContentError || isNetworkError(error)
 }
 
 /** Whether the other side could not be reached or the connection broke. */

@@ -91,7 +91,8 @@ export function compareEntries(
 function changedAspects(before: SandboxSnapshotEntry, after: SandboxSnapshotEntry): ChangedAspect[] {
   if (before.kind === 'file' && after.kind === 'file') {
     const aspects: ChangedAspect[] = []
-    if (before.blobKey !== after.blobKey) aspects.push('content')
+    // A wrong size under the right key is no unchanged file: it could not be brought back.
+    if (before.blobKey !== after.blobKey || before.size !== after.size) aspects.push('content')
     if (before.mode !== after.mode) aspects.push('mode')
     return aspects
   }

@@ -5,6 +5,7 @@ import type { BlobExchange, PresignedRequest } from '../../src/blobs/types.ts'
 import type { SandboxSnapshotFileEntry } from '../../src/checkpoints/types.ts'
 import { EXCHANGE_LIMIT } from '../../src/limits.ts'
 import { RefusedError } from '../errors.ts'
+import { count, printablePath } from '../format.ts'
 import { downloadBlob } from '../transfer/download.ts'
 import { withRequest } from '../transfer/retry.ts'
 import { TRANSFERS, type Transport } from '../transfer/transport.ts'
@@ -36,7 +37,7 @@ export interface Staged {
 /**
  * Makes all files ready: each distinct blob is taken from the target or downloaded once, checked by size and hash, and
  * copied for each further file. When this returns, no content is missing and none is wrong.
- * @throws RefusedError when the store does not have a blob.
+ * @throws RefusedError when the store does not have a blob, or has it in another size than the checkpoint says.
  */
 export async function stageFiles(input: StageInput): Promise<Staged> {
   const staged: Staged = { files: new Map(), downloads: 0, bytes: 0 }
@@ -51,13 +52,13 @@ export async function stageFiles(input: StageInput): Promise<Staged> {
     },
     { concurrency: TRANSFERS, signal: input.signal },
   )
-  for await (const requests of prepared(input, download)) {
+  for await (const requests of prepared(input, download, byKey)) {
     await pMap(
       requests,
       async ([key, request]) => {
         const entries = byKey.get(key) ?? []
         const size = entries[0]?.size ?? 0
-        await downloadOne(input, key, size, request, nameOf.get(key) ?? '')
+        await downloadOne(input, key, entries, request, nameOf.get(key) ?? '')
         staged.downloads += 1
         staged.bytes += size
         await spread(input, entries, nameOf.get(key) ?? '', staged)
@@ -68,12 +69,15 @@ export async function stageFiles(input: StageInput): Promise<Staged> {
   return staged
 }
 
+type FilesByKey = ReadonlyMap<string, ReadonlyArray<SandboxSnapshotFileEntry>>
+
 /** The requests for all keys, a batch at a time; the next batch is asked for while the one before is used. */
 async function* prepared(
   input: StageInput,
   keys: readonly string[],
+  byKey: FilesByKey,
 ): AsyncGenerator<Array<[string, PresignedRequest]>> {
-  const batchAt = (start: number) => prepare(input, keys.slice(start, start + EXCHANGE_LIMIT))
+  const batchAt = (start: number) => prepare(input, keys.slice(start, start + EXCHANGE_LIMIT), byKey)
   let next = batchAt(0)
   for (let start = 0; start < keys.length; start += EXCHANGE_LIMIT) {
     const current = await next
@@ -84,36 +88,56 @@ async function* prepared(
   }
 }
 
-async function prepare({ blobs, signal }: StageInput, keys: string[]): Promise<Array<[string, PresignedRequest]>> {
+async function prepare(
+  { blobs, signal }: StageInput,
+  keys: string[],
+  byKey: FilesByKey,
+): Promise<Array<[string, PresignedRequest]>> {
   signal.throwIfAborted()
   const requests: Array<[string, PresignedRequest]> = []
   if (keys.length === 0) return requests
-  for (const { key, download } of await blobs.prepareDownloads(keys)) {
-    if (download === null) throw lost(key)
-    requests.push([key, download])
+  const missing: SandboxSnapshotFileEntry[] = []
+  const damaged: string[] = []
+  for (const answer of await blobs.prepareDownloads(keys)) {
+    const files = byKey.get(answer.key) ?? []
+    if (answer.download === null) {
+      missing.push(...files)
+      continue
+    }
+    for (const { path, size } of files) {
+      if (size === answer.size) continue
+      damaged.push(`${printablePath(path)}: the checkpoint says ${size} bytes, the content has ${answer.size}`)
+    }
+    requests.push([answer.key, answer.download])
   }
-  return requests
+  if (missing.length > 0) throw lost(missing)
+  if (damaged.length === 0) return requests
+  throw new RefusedError(
+    'The checkpoint is damaged; nothing was written. Pull another one (`sandkeep log` lists them), or push the folder again from where it is whole.',
+    damaged,
+  )
 }
 
-function lost(key: string): RefusedError {
+function lost(files: ReadonlyArray<SandboxSnapshotFileEntry>): RefusedError {
   return new RefusedError(
-    `The store does not have the content ${key}; nothing was written. The checkpoint may have been pruned meanwhile: see \`sandkeep log\`.`,
+    `The store does not have the content of ${count(files.length, 'file')}; nothing was written. The checkpoint may have been pruned meanwhile: pull another one (\`sandkeep log\` lists them), or tell who runs the deployment.`,
+    files.map(({ path }) => printablePath(path)),
   )
 }
 
 async function downloadOne(
   { blobs, transport, signal }: StageInput,
   key: string,
-  size: number,
+  entries: ReadonlyArray<SandboxSnapshotFileEntry>,
   request: PresignedRequest,
   file: string,
 ): Promise<void> {
   const renew = async () => {
     const fresh = (await blobs.prepareDownloads([key]))[0]?.download ?? null
-    if (fresh === null) throw lost(key)
+    if (fresh === null) throw lost(entries)
     return fresh
   }
-  const expected = { sha256: sha256OfKey(key), size }
+  const expected = { sha256: sha256OfKey(key), size: entries[0]?.size ?? 0 }
   await withRequest(
     request,
     renew,

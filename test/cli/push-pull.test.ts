@@ -464,14 +464,16 @@ describe('pull', () => {
     fake.blobs.delete(blobKey('gone'))
     expect(await pull()).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing was written') })
     expect(readTree(target)).toEqual(before)
+    put('gone')
     for (const wrong of ['GONE', 'go', 'gone and more']) {
-      fake.blobs.set(blobKey('gone'), Buffer.from(wrong))
       const interrupt = new AbortController()
       let asked = 0
-      fake.intercept = (request) => {
-        asked += Number(request.url?.endsWith(blobKey('gone')))
+      fake.intercept = (request, response) => {
+        if (!request.url?.endsWith(blobKey('gone'))) return false
+        asked += 1
         if (asked === 2) interrupt.abort(new InterruptedError())
-        return false
+        response.end(wrong)
+        return true
       }
       const { code } = await sandkeep(['pull', target, '--thread', 'main'], interrupt.signal)
       expect(code).toBe(130)

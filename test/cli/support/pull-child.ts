@@ -26,9 +26,11 @@ syncBuiltinESMExports()
 const { restoreWorkspace } = await import('../../../cli/workspace/restore.ts')
 const { createTransport } = await import('../../../cli/transfer/transport.ts')
 const transport = createTransport()
+const entries = JSON.parse(await fs.readFile(manifest, 'utf8'))
+const sizes = new Map<string, number>(entries.map(({ blobKey, size }: { blobKey: string; size: number }) => [blobKey, size]))
 await restoreWorkspace({
   root: target,
-  entries: JSON.parse(await fs.readFile(manifest, 'utf8')),
+  entries,
   blobs: {
     prepareUploads: async () => [],
     prepareDownloads: async (keys) =>
@@ -39,7 +41,7 @@ await restoreWorkspace({
           headers: {},
           expiresAt: Date.now() + 900_000,
         }
-        return { key, size: 0, download }
+        return { key, size: sizes.get(key) ?? 0, download }
       }),
   },
   transport,
