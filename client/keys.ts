@@ -12,6 +12,11 @@ interface KeyJson {
   revoked_at?: string
 }
 
+interface KeysJson {
+  keys: KeyJson[]
+  next_page: string | null
+}
+
 /** API keys, for callers whose own key has the role `platform`. */
 export class ClientKeyStore implements KeyStore {
   readonly #transport: Transport
@@ -32,8 +37,15 @@ export class ClientKeyStore implements KeyStore {
   }
 
   async list(): Promise<ApiKeyRecord[]> {
-    const { keys } = await this.#transport.call<{ keys: KeyJson[] }>(BASE, {}, 'keys', { method: 'GET' })
-    return keys.map(readRecord)
+    const records: ApiKeyRecord[] = []
+    let page: string | null = null
+    do {
+      const path: string = page === null ? BASE : `${BASE}?${new URLSearchParams({ page })}`
+      const answer: KeysJson = await this.#transport.call<KeysJson>(path, {}, 'keys', { method: 'GET' })
+      records.push(...answer.keys.map(readRecord))
+      page = answer.next_page
+    } while (page !== null)
+    return records
   }
 
   async revoke(id: string): Promise<void> {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ForbiddenError, NotFoundError } from '../../src/errors.ts'
 import { allows, createKeyStore } from '../../src/keys/store.ts'
-import { type ApiKeyRecord, type KeyBinding, type KeyStore, ROLES } from '../../src/keys/types.ts'
+import { type ApiKeyRecord, type KeyBinding, type KeyLookup, type KeyStore, ROLES } from '../../src/keys/types.ts'
 import { isScopeName } from '../../src/tenancy/scope.ts'
 import { action } from '../shared/action.ts'
 import { json, noContent } from '../shared/answer.ts'
@@ -26,8 +26,11 @@ const create = z.strictObject({
     .min(1)
     .max(100),
 })
-const list = z.strictObject({})
+const list = z.strictObject({ page: z.string().optional() })
 const revoke = z.strictObject({ id: z.string() })
+
+/** Keys of a page: with as many bindings as may be, they are within what a function answers. */
+const PAGE_KEYS = 100
 
 /** The keys service. */
 export function createHandler(config: HandlerConfig): ApiHandler {
@@ -35,7 +38,7 @@ export function createHandler(config: HandlerConfig): ApiHandler {
 }
 
 /** The same over any store. A caller has to do only with keys that reach no further than the caller's own. */
-export function createServiceHandler(keys: KeyStore): ApiHandler {
+export function createServiceHandler(keys: KeyStore & KeyLookup): ApiHandler {
   return createApiHandler({
     routes: ROUTES,
     body: [bodyText(), ...fixedJson()],
@@ -45,18 +48,29 @@ export function createServiceHandler(keys: KeyStore): ApiHandler {
         const { key, record } = await keys.create(input)
         return json(201, { key, record: shown(record) })
       }),
-      list: action(list, async (_input, { principal }) => {
+      list: action(list, async ({ page = '' }, { principal }) => {
         const records = await keys.list()
-        return json(200, { keys: records.filter(({ bindings }) => covers(principal.bindings, bindings)).map(shown) })
+        const rest = records.filter((record) => placeOf(record) > page && covers(principal.bindings, record.bindings))
+        const shownRecords = rest.slice(0, PAGE_KEYS)
+        const last = shownRecords.at(-1)
+        return json(200, {
+          keys: shownRecords.map(shown),
+          next_page: last && shownRecords.length < rest.length ? placeOf(last) : null,
+        })
       }),
       revoke: action(revoke, async ({ id }, { principal }) => {
-        const record = (await keys.list()).find((candidate) => candidate.id === id)
+        const record = await keys.get(id)
         if (!record || !covers(principal.bindings, record.bindings)) throw new NotFoundError('There is no such key.')
         await keys.revoke(id)
         return noContent()
       }),
     },
   })
+}
+
+/** Where a key stands in the list: texts of it sort as the list does. */
+function placeOf({ createdAt, id }: ApiKeyRecord): string {
+  return `${timestamp(createdAt)}.${id}`
 }
 
 /** Whether each of the inner bindings lies within one of the outer; only `*` holds `*`. */

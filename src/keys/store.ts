@@ -5,7 +5,15 @@ import { API_KEYS_PARTITION, apiKeyKey } from '../table/keys.ts'
 import { type Item, Table } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
 import { isScopeName, type Scope } from '../tenancy/scope.ts'
-import { type ApiKeyRecord, type CreateKeyInput, type KeyBinding, type KeyStore, ROLES, type Role } from './types.ts'
+import {
+  type ApiKeyRecord,
+  type CreateKeyInput,
+  type KeyBinding,
+  type KeyLookup,
+  type KeyStore,
+  ROLES,
+  type Role,
+} from './types.ts'
 
 export interface KeyStoreConfig {
   dynamodb: DynamoDBClient
@@ -20,10 +28,11 @@ const idPattern = /^[0-9a-f]{16}$/
 const keyPattern = /^skp_([0-9a-f]{16})_[0-9a-f]{64}$/
 
 /** The API keys of the stack. A key is 256 random bits, so its SHA-256 needs no salt; only that is kept. */
-export function createKeyStore({ dynamodb, tableName, now = Date.now }: KeyStoreConfig): KeyStore & {
-  /** The record of a key's text, or null when the key is unknown or revoked. */
-  verify(text: string): Promise<ApiKeyRecord | null>
-} {
+export function createKeyStore({ dynamodb, tableName, now = Date.now }: KeyStoreConfig): KeyStore &
+  KeyLookup & {
+    /** The record of a key's text, or null when the key is unknown or revoked. */
+    verify(text: string): Promise<ApiKeyRecord | null>
+  } {
   const table = new Table(dynamodb, tableName)
   return {
     async create(input) {
@@ -35,6 +44,11 @@ export function createKeyStore({ dynamodb, tableName, now = Date.now }: KeyStore
       const { createdAt } = record
       await retryTransient(() => table.put({ ...apiKeyKey(id), name, role, bindings, createdAt, hash: hashOf(key) }))
       return { key, record }
+    },
+    async get(id) {
+      if (!idPattern.test(id)) return null
+      const item = await retryTransient(() => table.get(apiKeyKey(id)))
+      return item ? readRecord(item) : null
     },
     async list() {
       const records: ApiKeyRecord[] = []

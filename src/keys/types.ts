@@ -31,7 +31,13 @@ export interface CreateKeyInput {
 export interface KeyStore {
   /** The text of the key is shown here and never again: only its hash is kept. */
   create(input: CreateKeyInput): Promise<{ key: string; record: ApiKeyRecord }>
+  /** In the order of their making. */
   list(): Promise<ApiKeyRecord[]>
   /** @throws NotFoundError when there is no such key. */
   revoke(id: string): Promise<void>
+}
+
+export interface KeyLookup {
+  /** The record of a key, revoked or not, or null. */
+  get(id: string): Promise<ApiKeyRecord | null>
 }

@@ -133,6 +133,7 @@ describe('a GET', () => {
     const keys = createKeysHandler({
       create: async () => Promise.reject(new Error('not asked')),
       list: async () => [],
+      get: async () => null,
       revoke: async () => undefined,
     })
     for (const body of [null, '', 'no JSON', '{"a":1}']) {

@@ -68,6 +68,18 @@ it('has the same shape in the client', async () => {
   await expect(platform.keys.revoke('nobody')).rejects.toMatchObject({ status: 404, code: 'not_found' })
 })
 
+it('lists any number of keys, by pages', async () => {
+  const scope = { tenant: 'many', project: 'keys' }
+  const ids: string[] = []
+  for (let index = 0; index < 101; index++) {
+    const { record } = await platform.keys.create({ name: `key ${index}`, role: 'viewer', bindings: [scope] })
+    ids.push(record.id)
+  }
+  const owner = await api.createKey('platform', [scope])
+  const listed = await api.client({ apiKey: owner, ...scope }).keys.list()
+  expect(new Set(listed.map(({ id }) => id))).toEqual(new Set([...ids, owner.split('_')[1]]))
+})
+
 it.each(['viewer', 'writer', 'project_admin'] as const)('is not for the role %s', async (role) => {
   const apiKey = await api.createKey(role)
   expect((await send('GET', '', {}, apiKey)).status).toBe(403)
