@@ -145,6 +145,7 @@ function ofTransfer(error: unknown, text: string, failure: Make): Failure {
 const FILE_SYSTEM_HINTS: Readonly<Record<string, string>> = {
   ENOSPC: 'The disk is full. Free some space and run the command again.',
   EDQUOT: 'The disk quota is used up. Free some space and run the command again.',
+  EEXIST: 'Something else came there meanwhile. Run the command again.',
   EROFS: 'The file system is read-only. Choose another folder.',
   EACCES: 'Permission denied. Change the permissions or choose another folder.',
   EPERM: 'The operation is not permitted there. Change the permissions or choose another folder.',

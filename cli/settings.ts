@@ -38,6 +38,11 @@ export function cacheFolder(env: Environment): string {
   return join(env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache'), 'sandkeep')
 }
 
+/** Where is kept what must outlast a run. */
+export function stateFolder(env: Environment): string {
+  return join(env.XDG_STATE_HOME || join(env.HOME || homedir(), '.local', 'state'), 'sandkeep')
+}
+
 /**
  * The settings: each from its flag, else its environment variable, else the configuration file.
  * @throws UsageError that names what is missing or malformed, and how to give it.

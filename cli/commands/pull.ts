@@ -4,8 +4,9 @@ import type { Command } from 'commander'
 import { type CommandContext, openSession, type Session, type ThreadOptions, threadOf, withThread } from '../context.ts'
 import { errnoOf } from '../errors.ts'
 import { count, formatBytes, printable } from '../format.ts'
-import { cacheFolder } from '../settings.ts'
+import { cacheFolder, stateFolder } from '../settings.ts'
 import { createTransport } from '../transfer/transport.ts'
+import { openProtectedPaths } from '../workspace/protected-paths.ts'
 import { type Restored, restoreWorkspace } from '../workspace/restore.ts'
 import { openStatCache } from '../workspace/stat-cache.ts'
 import { findCheckpoint, headCheckpoint } from './find.ts'
@@ -52,6 +53,7 @@ Examples:
           blobs: client.blobs,
           transport,
           cache,
+          protectedPaths: await openProtectedPaths(stateFolder(context.env), root),
           deletes: options.delete === true,
           externalLinks: options.externalLinks,
           signal,

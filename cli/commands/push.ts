@@ -7,9 +7,10 @@ import { type CommandContext, openSession, type Session, type ThreadOptions, thr
 import { errnoOf, UsageError } from '../errors.ts'
 import { count, formatBytes, printable } from '../format.ts'
 import { withLease } from '../lease.ts'
-import { cacheFolder } from '../settings.ts'
+import { cacheFolder, stateFolder } from '../settings.ts'
 import { createTransport } from '../transfer/transport.ts'
 import { type Captured, captureWorkspace } from '../workspace/capture.ts'
+import { openProtectedPaths } from '../workspace/protected-paths.ts'
 import { compareEntries, summarize } from '../workspace/manifest.ts'
 import { openStatCache, type StatCache } from '../workspace/stat-cache.ts'
 
@@ -41,6 +42,8 @@ Examples:
       await withLease(session.leaseClient.checkpoints, threadId, session.signal, (lease, signal) =>
         push({ ...session, signal }, { root, threadId, lease, cache, options }),
       ).finally(() => session.progress.stop())
+      // From now on a checkpoint has all that the rules let through.
+      await (await openProtectedPaths(stateFolder(context.env), root)).retain(() => false)
     })
 }
 

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { lstat, mkdir, open, rename, symlink, unlink } from 'node:fs/promises'
+import { lstat, mkdir, open, rename, symlink } from 'node:fs/promises'
 import pMap from 'p-map'
 import { errnoOf } from '../errors.ts'
 import { join } from './paths.ts'
@@ -19,12 +19,13 @@ export async function applyPlan(
   stagingFolder: string,
   signal: AbortSignal,
 ): Promise<void> {
+  for (const [index, path] of plan.inTheWay.entries()) {
+    signal.throwIfAborted()
+    await rename(join(root, path), join(stagingFolder, `replaced.${index}`))
+  }
   for (const folder of plan.folders) {
     signal.throwIfAborted()
     await ensureFolder(join(root, folder))
-  }
-  for (const [index, folder] of plan.inTheWay.entries()) {
-    await rename(join(root, folder), join(stagingFolder, `replaced.${index}`))
   }
   const options = { concurrency: APPLY_CONCURRENCY, signal }
   await pMap(staged, ([path, file]) => rename(file, join(root, path)), options)
@@ -42,13 +43,11 @@ export async function applyPlan(
 
 async function ensureFolder(path: string): Promise<void> {
   try {
-    const stats = await lstat(path)
-    if (stats.isDirectory()) return
-    await unlink(path)
+    await mkdir(path)
   } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error
+    // Anything but a folder came there after the comparison, and is not for this pull to remove.
+    if (errnoOf(error) !== 'EEXIST' || !(await lstat(path)).isDirectory()) throw error
   }
-  await mkdir(path)
 }
 
 async function setMode(path: string, mode: number): Promise<void> {

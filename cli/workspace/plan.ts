@@ -23,7 +23,7 @@ export interface RestorePlan {
   /** Files that have the right bytes but not the right mode. */
   modes: SandboxSnapshotFileEntry[]
   links: SandboxSnapshotSymlinkEntry[]
-  /** Folders of the target that stand where a file or a link must be. */
+  /** What stands in the target where another kind must be: a folder for a file or a link, or these for a folder. */
   inTheWay: string[]
   /** Files of the target that were found to be right, by blob key: content that need not be downloaded. */
   sources: Map<string, string>
@@ -50,7 +50,7 @@ export async function planRestore(
     sources: new Map(),
     hashed: new Map(),
   }
-  const absent = await absentFolders(root, plan.folders)
+  const absent = await absentFolders(root, plan)
   await pMap(
     entries,
     async (entry) => {
@@ -74,10 +74,13 @@ function neededFolders(entries: ReadonlyArray<SandboxSnapshotEntry>): string[] {
 }
 
 /** The needed folders that are missing, or are something else, in the target; all below them is missing too. */
-async function absentFolders(root: string, folders: readonly string[]): Promise<Set<string>> {
+async function absentFolders(root: string, { folders, inTheWay }: RestorePlan): Promise<Set<string>> {
   const absent = new Set<string>()
   for (const folder of folders) {
-    if (absent.has(parentOf(folder)) || !(await statOf(root, folder))?.isDirectory()) absent.add(folder)
+    const stats = absent.has(parentOf(folder)) ? null : await statOf(root, folder)
+    if (stats?.isDirectory()) continue
+    absent.add(folder)
+    if (stats !== null) inTheWay.push(folder)
   }
   return absent
 }

@@ -3,10 +3,11 @@ import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import type { Transport } from '../transfer/transport.ts'
 import { applyPlan } from './apply.ts'
 import { checkManifest } from './check-manifest.ts'
-import { checkClearing, removeExtra } from './clearing.ts'
+import { changesRules, checkClearing, removeExtra } from './clearing.ts'
 import { refuseExternalLinks } from './external-links.ts'
 import type { HashedFile } from './hash.ts'
 import { planRestore } from './plan.ts'
+import type { ProtectedPaths } from './protected-paths.ts'
 import { scanWorkspace } from './scan.ts'
 import { stageFiles } from './stage-files.ts'
 import { checkNamesDiffer, checkSpace, createStaging } from './staging.ts'
@@ -19,6 +20,7 @@ export interface RestoreInput {
   blobs: BlobExchange
   transport: Transport
   cache: StatCache
+  protectedPaths: ProtectedPaths
   /** Remove what the checkpoint does not have. */
   deletes: boolean
   /** Allow symlinks that lead out of the target. */
@@ -46,14 +48,16 @@ export interface Restored {
  * @throws RefusedError when the checkpoint or the target rules it out, before anything is written.
  */
 export async function restoreWorkspace(input: RestoreInput): Promise<Restored> {
-  const { root, entries, signal } = input
+  const { root, entries, protectedPaths, signal } = input
   checkManifest(root, entries)
   if (!input.externalLinks) await refuseExternalLinks(root, entries)
   const plan = await planRestore(root, entries, input.cache, signal)
   const staging = await createStaging(root)
+  let isDone = false
   try {
-    const before = input.deletes || plan.inTheWay.length > 0 ? await scanWorkspace(root, signal) : null
-    if (before !== null) checkClearing(plan.inTheWay, before, input.deletes)
+    const needsScan = input.deletes || plan.inTheWay.length > 0 || changesRules(plan, entries, null)
+    const before = needsScan ? await scanWorkspace(root, signal) : null
+    if (before !== null) checkClearing(plan.inTheWay, before, protectedPaths, input.deletes)
     await checkNamesDiffer(staging.folder, [
       ...plan.folders,
       ...entries.filter(({ kind }) => kind !== 'dir').map(({ path }) => path),
@@ -74,8 +78,15 @@ export async function restoreWorkspace(input: RestoreInput): Promise<Restored> {
       signal,
       onBlob: (size) => input.progress.advance(size),
     })
+    if (before !== null && changesRules(plan, entries, input.deletes ? before : null)) {
+      await protectedPaths.add(before.skipped.filter(({ reason }) => reason === 'ignored').map(({ path }) => path))
+    }
     await applyPlan(root, plan, staged.files, staging.folder, signal)
-    const removed = input.deletes && before !== null ? await removeExtra(root, entries, before, signal) : []
+    const removed =
+      input.deletes && before !== null ? await removeExtra(root, entries, before, protectedPaths, signal) : []
+    const restoredPaths = new Set(entries.map(({ path }) => path))
+    await protectedPaths.retain((path) => !restoredPaths.has(path))
+    isDone = true
     const files = entries.filter(({ kind }) => kind === 'file').length
     return {
       filesWritten: plan.files.length,
@@ -88,6 +99,6 @@ export async function restoreWorkspace(input: RestoreInput): Promise<Restored> {
       hashed: plan.hashed,
     }
   } finally {
-    await staging.remove()
+    await staging.remove(isDone)
   }
 }

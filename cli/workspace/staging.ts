@@ -7,8 +7,8 @@ import { join, STAGING_PATTERN } from './paths.ts'
 /** A folder inside the target, and so on its file system, where files are made ready before they take their places. */
 export interface Staging {
   folder: string
-  /** Removes the folder, and the target too when this pull made it and nothing is in it. */
-  remove(): Promise<void>
+  /** Removes the folder; unless `keepsTarget`, the target too when this pull made it and nothing is in it. */
+  remove(keepsTarget: boolean): Promise<void>
 }
 
 /**
@@ -22,10 +22,10 @@ export async function createStaging(root: string): Promise<Staging> {
   await mkdir(folder, { mode: 0o700 })
   return {
     folder,
-    async remove() {
+    async remove(keepsTarget) {
       // Transfers that were just aborted may still be letting go of their files.
       await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })
-      if (!madeTarget) return
+      if (keepsTarget || !madeTarget) return
       await rmdir(root).catch((error: unknown) => {
         if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'EEXIST') throw error
       })

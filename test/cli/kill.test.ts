@@ -30,6 +30,8 @@ test('a pull that is killed anywhere leaves each file old or new, and the next o
     'was file': 'old',
     'was link': { link: 'changed' },
     'mode.sh': { text: 'm', mode: 0o644 },
+    '.gitignore': 'p.log',
+    'p.log': 'put aside',
     extra: 'extra',
     'extra folder/y': 'extra',
     '.env': 'secret',
@@ -44,6 +46,7 @@ test('a pull that is killed anywhere leaves each file old or new, and the next o
     'mode.sh': { text: 'm', mode: 0o755 },
     'new link': { link: 'same' },
     empty: { dir: true },
+    '.gitignore': '# other rules',
     'a/b/c': 'deep',
   })
   const manifest = join(base, 'manifest.json')
@@ -58,7 +61,7 @@ test('a pull that is killed anywhere leaves each file old or new, and the next o
       })
     })
 
-  const whole = { ...readTree(wanted), '.env': readTree(old)['.env'] }
+  const whole = { ...readTree(wanted), '.env': readTree(old)['.env'], 'p.log': readTree(old)['p.log'] }
   const unharmed = join(base, 'unharmed')
   cpSync(old, unharmed, { recursive: true, verbatimSymlinks: true })
   const steps = Number((await pull(unharmed, 0)).stdout)

@@ -449,7 +449,7 @@ describe('pull', () => {
       { path: 'dir/sub/file', ...put('ours') },
       { path: 'dir/link', kind: 'symlink', target: 'file' },
     ])
-    expect(await pull()).toMatchObject({ code: 0 })
+    expect(await pull('--delete')).toMatchObject({ code: 0 })
     expect(readTree(join(target, 'dir'))).toEqual(readTree(outside))
     expect(lstatSync(join(target, 'dir')).isDirectory()).toBe(true)
   })

@@ -24,6 +24,7 @@ for (const name of ['mkdir', 'rename', 'symlink', 'unlink', 'rm', 'rmdir', 'chmo
 syncBuiltinESMExports()
 
 const { restoreWorkspace } = await import('../../../cli/workspace/restore.ts')
+const { openProtectedPaths } = await import('../../../cli/workspace/protected-paths.ts')
 const { createTransport } = await import('../../../cli/transfer/transport.ts')
 const transport = createTransport()
 const entries = JSON.parse(await fs.readFile(manifest, 'utf8'))
@@ -46,6 +47,7 @@ await restoreWorkspace({
   },
   transport,
   cache: { lookup: () => undefined, save: async () => undefined },
+  protectedPaths: await openProtectedPaths(`${target}.state`, target),
   deletes: true,
   externalLinks: true,
   signal: new AbortController().signal,
