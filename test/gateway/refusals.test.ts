@@ -102,7 +102,10 @@ const brokenAuthorizers: [string, LambdaHandler][] = [
 
 test.for(brokenAuthorizers)('an authorizer that is broken is an internal error: %s', async ([, broken]) => {
   const url = await testGateway({ authorizer: broken })
-  expect(await refusalOf(await fetch(url + GET_PATH, withKey('good')))).toMatchObject({ status: 500, code: 'internal_error' })
+  expect(await refusalOf(await fetch(url + GET_PATH, withKey('good')))).toMatchObject({
+    status: 500,
+    code: 'internal_error',
+  })
 })
 
 const brokenFunctions: [string, LambdaHandler][] = [
