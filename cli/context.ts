@@ -77,7 +77,7 @@ export async function openSession(context: CommandContext, options: ConnectionOp
     client: context.connect(settings, context.signal),
     leaseClient: context.connect(settings),
     output: createOutput(context.stdout, options.json === true),
-    progress: createProgress(context.stderr, context.stderr.isTTY === true),
+    progress: await createProgress(context.stderr, context.stderr.isTTY === true),
     signal: context.signal,
   }
 }

@@ -1,5 +1,4 @@
 import type { Writable } from 'node:stream'
-import { Presets, SingleBar } from 'cli-progress'
 import { count, formatBytes } from './format.ts'
 
 /** One stage of work after the other, told on standard error: a bar on a terminal, plain lines elsewhere. */
@@ -14,44 +13,32 @@ export interface Progress {
   stop(): void
 }
 
-export function createProgress(stream: Writable, isTerminal: boolean): Progress {
-  let bar: SingleBar | null = null
-  let stage: { label: string; amount: (total: number) => string } = { label: '', amount: String }
-  const stop = () => {
-    bar?.stop()
-    bar = null
+type Unit = Parameters<Progress['start']>[2]
+
+export async function createProgress(stream: Writable, isTerminal: boolean): Promise<Progress> {
+  if (!isTerminal) return progressLines(stream)
+  // Loaded only where it shows.
+  const { progressBar } = await import('./progress-bar.ts')
+  return progressBar(stream)
+}
+
+function progressLines(stream: Writable): Progress {
+  let stage: { label: string; unit: Unit } = { label: '', unit: 'files' }
+  const write = (steps: number) => {
+    if (steps > 0) stream.write(`${stage.label}: ${amount(steps, stage.unit)}\n`)
   }
   return {
-    note(text) {
-      stop()
-      stream.write(`${text}\n`)
-    },
+    note: (text) => stream.write(`${text}\n`),
     start(label, total, unit) {
-      stop()
-      stage = {
-        label,
-        amount: unit === 'bytes' ? formatBytes : (number) => count(number, unit === 'files' ? 'file' : 'object'),
-      }
-      if (!isTerminal) {
-        if (total > 0) stream.write(`${label}: ${stage.amount(total)}\n`)
-        return
-      }
-      const formatValue = (value: number, _options: unknown, type: string) =>
-        unit === 'bytes' && type !== 'percentage' ? formatBytes(value) : String(value)
-      const format = `${label} {bar} {percentage}% | {value} of {total}`
-      bar = new SingleBar(
-        { stream: stream as NodeJS.WriteStream, format, formatValue, clearOnComplete: true },
-        Presets.shades_classic,
-      )
-      bar.start(total, 0)
+      stage = { label, unit }
+      write(total)
     },
-    add(more) {
-      if (bar !== null) bar.setTotal(bar.getTotal() + more)
-      else if (more > 0) stream.write(`${stage.label}: ${stage.amount(more)}\n`)
-    },
-    advance(steps) {
-      bar?.increment(steps)
-    },
-    stop,
+    add: write,
+    advance: () => undefined,
+    stop: () => undefined,
   }
+}
+
+function amount(steps: number, unit: Unit): string {
+  return unit === 'bytes' ? formatBytes(steps) : count(steps, unit === 'files' ? 'file' : 'object')
 }

@@ -1,6 +1,5 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import type { Readable } from 'node:stream'
 import type { PresignedRequest } from '../../src/blobs/types.ts'
 import { TransferError } from '../errors.ts'
 
@@ -11,16 +10,15 @@ const IDLE_MS = 60_000
 /** How much of an error's text is read: enough for the code that S3 gives. */
 const ERROR_TEXT_BYTES = 4_096
 
+/** What is sent: exactly `size` bytes. The next chunk is asked for when the one before has left. */
+export interface Body {
+  chunks: AsyncIterable<Uint8Array>
+  size: number
+}
+
 export interface Transport {
-  /**
-   * Sends one presigned request; resolves with the head of the answer, whose body the caller reads. A body is sent with
-   * exactly `size` bytes as its length.
-   */
-  send(
-    request: PresignedRequest,
-    body: { stream: Readable | null; size: number } | null,
-    signal: AbortSignal,
-  ): Promise<IncomingMessage>
+  /** Sends one presigned request; resolves with the head of the answer, whose body the caller reads. */
+  send(request: PresignedRequest, body: Body | null, signal: AbortSignal): Promise<IncomingMessage>
   close(): void
 }
 
@@ -41,36 +39,16 @@ export function createTransport(): Transport {
         const sent = secure
           ? httpsRequest(url, { ...shared, agent: https })
           : httpRequest(url, { ...shared, agent: http })
-        const fail = (error: Error) => {
-          body?.stream?.destroy()
-          reject(error)
-        }
         sent.on('timeout', () => sent.destroy(new TransferError('The storage did not answer in time.', undefined)))
-        sent.on('error', fail)
+        sent.on('error', reject)
         sent.on('response', (answer) => {
-          if (body?.stream && !sent.writableEnded) {
-            // The answer came before the body was sent, and ends the need for it; so does the connection, which would
-            // wait for the rest.
-            body.stream.destroy()
-            answer.once('end', () => sent.destroy())
-          }
+          // An answer before the body was sent ends the need for it; so does the connection, which would wait for the
+          // rest.
+          if (!sent.writableEnded) answer.once('end', () => sent.destroy())
           resolve(answer)
         })
-        if (!body?.stream) {
-          sent.end()
-          return
-        }
-        let passed = 0
-        body.stream.on('error', (error) => sent.destroy(error))
-        body.stream.on('data', (chunk: Buffer) => {
-          passed += chunk.length
-        })
-        body.stream.on('end', () => {
-          // A body that is shorter than announced would leave the other side waiting.
-          if (passed === body.size) sent.end()
-          else sent.destroy(new Error(`The body has ${passed} bytes instead of ${body.size}.`))
-        })
-        body.stream.pipe(sent, { end: false })
+        if (body === null) sent.end()
+        else sendBody(sent, body).catch((error: Error) => sent.destroy(error))
       })
     },
     close() {
@@ -78,6 +56,24 @@ export function createTransport(): Transport {
       https.destroy()
     },
   }
+}
+
+async function sendBody(sent: ClientRequest, { chunks, size }: Body): Promise<void> {
+  let answered = false
+  sent.once('response', () => {
+    answered = true
+  })
+  let passed = 0
+  for await (const chunk of chunks) {
+    if (answered) return
+    passed += chunk.length
+    await new Promise<void>((resolve, reject) => {
+      sent.write(chunk, (error) => (error ? reject(error) : resolve()))
+    })
+  }
+  // A body that is shorter than announced would leave the other side waiting.
+  if (passed !== size) throw new Error(`The body has ${passed} bytes instead of ${size}.`)
+  sent.end()
 }
 
 /** Reads an answer to its end, so that the connection can be used again; returns the beginning of its text. */

@@ -5,8 +5,8 @@ import { printable } from '../format.ts'
 import type { Progress } from '../progress.ts'
 import type { Transport } from '../transfer/transport.ts'
 import { hashWorkspace } from './hash-workspace.ts'
-import { checkpointEntries, isFileEntry } from './manifest.ts'
-import { type Scan, scanWorkspace, type Unsupported } from './scan.ts'
+import { checkpointEntries } from './manifest.ts'
+import { type Scan, type ScannedEntry, type ScannedFile, scanWorkspace, type Unsupported } from './scan.ts'
 import type { StatCache } from './stat-cache.ts'
 import { uploadMissing } from './upload-missing.ts'
 
@@ -26,6 +26,8 @@ export interface CaptureInput {
 
 export interface Captured {
   files: SandboxSnapshotEntry[]
+  /** Whether they are others than those of the parent. */
+  changed: boolean
   skipped: Scan['skipped']
   unsupported: Unsupported[]
   /** How many files were read; the others are known from the stat cache. */
@@ -42,9 +44,10 @@ export async function captureWorkspace(input: CaptureInput): Promise<Captured> {
   const { root, cache, blobs, transport, signal, progress } = input
   const startedAt = Date.now()
   const [parent, scan] = await Promise.all([input.parent, scanWorkspace(root, signal)])
-  const { hashed, unsupported, read } = await hashWorkspace({
+  const scanned = scan.entries.filter(isFile)
+  const { unsupported, read } = await hashWorkspace({
     root,
-    entries: scan.entries,
+    files: scanned,
     cache,
     signal,
     progress: {
@@ -54,7 +57,7 @@ export async function captureWorkspace(input: CaptureInput): Promise<Captured> {
   })
   if (read > 0) {
     // Before the upload, so that a push that fails from here on need not hash again.
-    await cache.save(hashed, startedAt).catch((error: unknown) => {
+    await cache.save(scanned, startedAt).catch((error: unknown) => {
       progress.note(`warning: the stat cache was not saved (${errnoOf(error)}); the next push reads all files again`)
     })
   }
@@ -63,15 +66,25 @@ export async function captureWorkspace(input: CaptureInput): Promise<Captured> {
   progress.start('Uploading', 0, 'bytes')
   const { uploads, bytes } = await uploadMissing({
     root,
-    hashed,
-    present: new Set(parent.filter(isFileEntry).map(({ blobKey }) => blobKey)),
+    files: scanned,
+    present: blobKeysOf(parent),
     blobs,
     transport,
     signal,
     progress: { add: (more) => progress.add(more), advance: (done) => progress.advance(done) },
   })
-  const files = checkpointEntries(scan.entries, hashed, parent)
-  return { files, skipped: scan.skipped, unsupported: leftOut, read, uploads, uploadedBytes: bytes }
+  const { entries, changed } = checkpointEntries(scan.entries, parent)
+  return { files: entries, changed, skipped: scan.skipped, unsupported: leftOut, read, uploads, uploadedBytes: bytes }
+}
+
+function blobKeysOf(entries: ReadonlyArray<SandboxSnapshotEntry>): Set<string> {
+  const keys = new Set<string>()
+  for (const entry of entries) if (entry.kind === 'file') keys.add(entry.blobKey)
+  return keys
+}
+
+function isFile(entry: ScannedEntry): entry is ScannedFile {
+  return entry.kind === 'file'
 }
 
 function reportUnsupported(leftOut: readonly Unsupported[], { skipUnsupported, progress }: CaptureInput): void {

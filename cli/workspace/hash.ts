@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash as oneHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { RefusedError } from '../errors.ts'
@@ -63,16 +63,24 @@ async function openStill(path: string, label: string): Promise<FileHandle> {
 }
 
 async function hashHandle(handle: FileHandle, size: number, signal: AbortSignal | undefined): Promise<string> {
-  const hash = createHash('sha256')
   const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size))
   let position = 0
-  // Beyond its size there is nothing to read, or the file grows and this reading is in vain.
-  while (position < size) {
+  const readNext = async () => {
     signal?.throwIfAborted()
     const { bytesRead } = await handle.read(chunk, 0, chunk.length, position)
-    if (bytesRead === 0) break
-    hash.update(chunk.subarray(0, bytesRead))
     position += bytesRead
+    return chunk.subarray(0, bytesRead)
+  }
+  // Most files are read at once. Their hash needs no object of its own, whose memory waits for the garbage collector.
+  if (size === 0) return oneHash('sha256', chunk)
+  const first = await readNext()
+  if (position >= size) return oneHash('sha256', first)
+  const hash = createHash('sha256').update(first)
+  // Beyond its size there is nothing to read, or the file grows and this reading is in vain.
+  for (let read = first.length; read > 0 && position < size; ) {
+    const next = await readNext()
+    hash.update(next)
+    read = next.length
   }
   return hash.digest('hex')
 }

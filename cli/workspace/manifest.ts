@@ -1,5 +1,5 @@
-import type { SandboxSnapshotEntry, SandboxSnapshotFileEntry } from '../../src/checkpoints/types.ts'
-import type { HashedFile } from './hash.ts'
+import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
+import { byPath } from './paths.ts'
 import type { ScannedEntry } from './scan.ts'
 
 const FILE_BLOB_PREFIX = 'sandbox-files/sha256/'
@@ -16,18 +16,21 @@ export function sha256OfKey(blobKey: string): string {
 
 /**
  * The entries of a checkpoint for what a scan found. Of the folders only the empty ones are named: the others follow
- * from what they hold. Files without a hash (gone since the scan) are left out. An entry that is as in `parent` is that
- * very object: a large workspace that hardly changed is not twice in memory.
+ * from what they hold. Files without a hash are left out. An entry that is as in `parent` is that very object: a large
+ * workspace that hardly changed is not twice in memory. `changed`: whether the entries are others than the parent's.
  */
 export function checkpointEntries(
   scanned: ReadonlyArray<ScannedEntry>,
-  hashed: ReadonlyMap<string, HashedFile>,
   parent: ReadonlyArray<SandboxSnapshotEntry>,
-): SandboxSnapshotEntry[] {
-  const earlier = new Map(parent.map((entry) => [entry.path, entry]))
+): { entries: SandboxSnapshotEntry[]; changed: boolean } {
+  const earlier = new Map<string, SandboxSnapshotEntry>()
+  for (const entry of parent) earlier.set(entry.path, entry)
+  let reused = 0
   const reuse = (entry: SandboxSnapshotEntry) => {
     const old = earlier.get(entry.path)
-    return old !== undefined && changedAspects(old, entry).length === 0 ? old : entry
+    if (old === undefined || changedAspects(old, entry).length > 0) return entry
+    reused += 1
+    return old
   }
   const entries: SandboxSnapshotEntry[] = []
   for (const entry of scanned) {
@@ -35,18 +38,12 @@ export function checkpointEntries(
       entries.push(reuse({ path: entry.path, kind: 'symlink', target: entry.target }))
     } else if (entry.kind === 'dir') {
       if (entry.empty) entries.push(reuse({ path: entry.path, kind: 'dir' }))
-    } else {
-      const file = hashed.get(entry.path)
-      if (file === undefined) continue
-      const { size, mode } = file.stamp
-      entries.push(reuse({ path: entry.path, kind: 'file', blobKey: fileBlobKey(file.sha256), size, mode }))
+    } else if (entry.sha256 !== null) {
+      const { size, mode } = entry.stamp
+      entries.push(reuse({ path: entry.path, kind: 'file', blobKey: fileBlobKey(entry.sha256), size, mode }))
     }
   }
-  return entries
-}
-
-export function isFileEntry(entry: SandboxSnapshotEntry): entry is SandboxSnapshotFileEntry {
-  return entry.kind === 'file'
+  return { entries, changed: entries.length !== reused || parent.length !== reused }
 }
 
 export type ChangedAspect = 'kind' | 'content' | 'mode' | 'target'
@@ -83,7 +80,7 @@ export function compareEntries(
   }
   differences.removed.push(...earlier.values())
   for (const part of [differences.added, differences.removed, differences.changed]) {
-    part.sort((left, right) => (left.path < right.path ? -1 : 1))
+    part.sort(byPath)
   }
   return differences
 }

@@ -34,6 +34,11 @@ export function parentOf(path: string): string {
   return slash === -1 ? '' : path.slice(0, slash)
 }
 
+/** The last component of a path. */
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
 export function join(folder: string, name: string): string {
   return folder === '' ? name : `${folder}/${name}`
 }
@@ -48,4 +53,9 @@ export function foldersAbove(paths: Iterable<string>): Set<string> {
     for (let at = parentOf(path); at !== '' && !folders.has(at); at = parentOf(at)) folders.add(at)
   }
   return folders
+}
+
+/** Compares by path, in code unit order. */
+export function byPath(left: { path: string }, right: { path: string }): number {
+  return left.path < right.path ? -1 : 1
 }

@@ -8,9 +8,9 @@ import type {
 import { errnoOf } from '../errors.ts'
 import { type HashedFile, hashFile } from './hash.ts'
 import { sha256OfKey } from './manifest.ts'
-import { foldersAbove, join, parentOf } from './paths.ts'
-import { stampOf } from './scan.ts'
-import type { StatCache } from './stat-cache.ts'
+import { byPath, foldersAbove, join, parentOf } from './paths.ts'
+import { type FileStamp, stampOf } from './scan.ts'
+import type { KeptFile, StatCache } from './stat-cache.ts'
 
 const COMPARE_CONCURRENCY = 8
 
@@ -28,7 +28,7 @@ export interface RestorePlan {
   /** Files of the target that were found to be right, by blob key: content that need not be downloaded. */
   sources: Map<string, string>
   /** What was read of the target, for its stat cache. */
-  hashed: Map<string, HashedFile>
+  known: KeptFile[]
 }
 
 /**
@@ -48,19 +48,20 @@ export async function planRestore(
     links: [],
     inTheWay: [],
     sources: new Map(),
-    hashed: new Map(),
+    known: [],
   }
   const absent = await absentFolders(root, plan)
+  const compared: SandboxSnapshotEntry[] = []
+  for (const entry of entries) {
+    if (!absent.has(parentOf(entry.path))) compared.push(entry)
+    else if (entry.kind === 'file') plan.files.push(entry)
+    else if (entry.kind === 'symlink') plan.links.push(entry)
+  }
   await pMap(
-    entries,
-    async (entry) => {
-      if (entry.kind === 'file') {
-        if (absent.has(parentOf(entry.path))) plan.files.push(entry)
-        else await compareFile(root, entry, cache, plan, signal)
-      } else if (entry.kind === 'symlink') {
-        if (absent.has(parentOf(entry.path))) plan.links.push(entry)
-        else await compareLink(root, entry, plan)
-      }
+    cache.along(compared.sort(byPath)),
+    async ([entry, recall]) => {
+      if (entry.kind === 'file') await compareFile(root, entry, recall, plan, signal)
+      else if (entry.kind === 'symlink') await compareLink(root, entry, plan)
     },
     { concurrency: COMPARE_CONCURRENCY, signal },
   )
@@ -88,7 +89,7 @@ async function absentFolders(root: string, { folders, inTheWay }: RestorePlan): 
 async function compareFile(
   root: string,
   entry: SandboxSnapshotFileEntry,
-  cache: StatCache,
+  recall: (stamp: FileStamp) => string | null,
   plan: RestorePlan,
   signal: AbortSignal,
 ): Promise<void> {
@@ -99,9 +100,9 @@ async function compareFile(
     return
   }
   const stamp = stampOf(stats)
-  const known = cache.lookup(entry.path, stamp)
-  const file = known === undefined ? await hashReadable(root, entry.path, signal) : { sha256: known, stamp }
-  if (file !== null) plan.hashed.set(entry.path, file)
+  const known = recall(stamp)
+  const file = known === null ? await hashReadable(root, entry.path, signal) : { sha256: known, stamp }
+  if (file !== null) plan.known.push({ path: entry.path, ...file })
   if (file?.sha256 !== sha256OfKey(entry.blobKey)) {
     plan.files.push(entry)
     return

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { errnoOf, RefusedError } from '../errors.ts'
 import { printablePath } from '../format.ts'
+import { makeFolder } from './make-folder.ts'
 import { join, parentOf } from './paths.ts'
 
 /**
@@ -71,7 +72,7 @@ async function save(folder: string, file: string, directory: string, paths: Read
       await rm(file, { force: true })
       return
     }
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolder(folder, 0o700)
     const text = JSON.stringify({ format: FORMAT, directory, paths: [...paths] })
     await writeFile(temporary, text, { mode: 0o600, flag: 'wx', flush: true })
     await rename(temporary, file)

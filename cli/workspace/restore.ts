@@ -5,13 +5,13 @@ import { applyPlan } from './apply.ts'
 import { checkManifest } from './check-manifest.ts'
 import { changesRules, checkClearing, removeExtra } from './clearing.ts'
 import { refuseExternalLinks } from './external-links.ts'
-import type { HashedFile } from './hash.ts'
+import { byPath } from './paths.ts'
 import { planRestore } from './plan.ts'
 import type { ProtectedPaths } from './protected-paths.ts'
 import { scanWorkspace } from './scan.ts'
 import { stageFiles } from './stage-files.ts'
 import { checkNamesDiffer, checkSpace, createStaging } from './staging.ts'
-import type { StatCache } from './stat-cache.ts'
+import type { KeptFile, StatCache } from './stat-cache.ts'
 
 export interface RestoreInput {
   /** The target: an absolute path; made when it is missing. */
@@ -39,7 +39,7 @@ export interface Restored {
   downloads: number
   downloadedBytes: number
   /** What was read of the target, for its stat cache. */
-  hashed: Map<string, HashedFile>
+  known: KeptFile[]
 }
 
 /**
@@ -96,7 +96,7 @@ export async function restoreWorkspace(input: RestoreInput): Promise<Restored> {
       removed,
       downloads: staged.downloads,
       downloadedBytes: staged.bytes,
-      hashed: plan.hashed,
+      known: plan.known.sort(byPath),
     }
   } finally {
     await staging.remove(isDone)

@@ -4,7 +4,7 @@ import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
 import pMap from 'p-map'
 import { errnoOf } from '../errors.ts'
 import { builtInRules, type IgnoreRules, RULE_FILES, type SkipReason } from './ignore-rules.ts'
-import { join, pathProblem } from './paths.ts'
+import { byPath, join, pathProblem } from './paths.ts'
 
 /** What tells whether a file is still the one that was read. */
 export interface FileStamp {
@@ -16,8 +16,16 @@ export interface FileStamp {
   mode: number
 }
 
+export interface ScannedFile {
+  kind: 'file'
+  path: string
+  stamp: FileStamp
+  /** Hex; null until the file was hashed, and when it cannot be kept or is gone since. */
+  sha256: string | null
+}
+
 export type ScannedEntry =
-  | { kind: 'file'; path: string; stamp: FileStamp }
+  | ScannedFile
   | { kind: 'dir'; path: string; empty: boolean }
   | { kind: 'symlink'; path: string; target: string }
 
@@ -44,7 +52,7 @@ const STAT_CONCURRENCY = 32
 export async function scanWorkspace(root: string, signal?: AbortSignal): Promise<Scan> {
   const scan: Scan = { entries: [], skipped: [], unsupported: [] }
   await scanFolder(root, '', builtInRules(), scan, signal)
-  scan.entries.sort((left, right) => (left.path < right.path ? -1 : 1))
+  scan.entries.sort(byPath)
   return scan
 }
 
@@ -121,7 +129,7 @@ async function rulesOf(
 async function scanOther(root: string, path: string): Promise<ScannedEntry | Unsupported | null> {
   try {
     const stats = await lstat(join(root, path), { bigint: true })
-    if (stats.isFile()) return { kind: 'file', path, stamp: stampOf(stats) }
+    if (stats.isFile()) return { kind: 'file', path, stamp: stampOf(stats), sha256: null }
     if (stats.isSymbolicLink()) {
       const target = await readlink(join(root, path), { encoding: 'buffer' })
       if (!isUtf8(target)) return { path, problem: 'its link target is not valid UTF-8' }
@@ -164,10 +172,12 @@ export function readProblem(error: unknown): string | null | undefined {
 }
 
 export function stampOf(stats: BigIntStats): FileStamp {
+  const { mtimeNs, ctimeNs } = stats
   return {
     size: Number(stats.size),
-    mtimeNs: stats.mtimeNs,
-    ctimeNs: stats.ctimeNs,
+    mtimeNs,
+    // Mostly the two are the same, and need be in memory only once.
+    ctimeNs: ctimeNs === mtimeNs ? mtimeNs : ctimeNs,
     ino: stats.ino,
     mode: Number(stats.mode) & 0o777,
   }

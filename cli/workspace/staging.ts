@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { lstat, mkdir, readdir, rm, rmdir, statfs, writeFile } from 'node:fs/promises'
 import { errnoOf, RefusedError } from '../errors.ts'
 import { formatBytes, printable } from '../format.ts'
+import { makeFolder } from './make-folder.ts'
 import { join, STAGING_PATTERN } from './paths.ts'
 
 /** A folder inside the target, and so on its file system, where files are made ready before they take their places. */
@@ -16,7 +17,7 @@ export interface Staging {
  * @throws RefusedError when another pull is at work in the target; the file system's error when it cannot be written.
  */
 export async function createStaging(root: string): Promise<Staging> {
-  const madeTarget = (await mkdir(root, { recursive: true })) !== undefined
+  const madeTarget = await makeFolder(root)
   await removeLeftovers(root)
   const folder = join(root, `.sandkeep-pull-${process.pid}-${randomBytes(4).toString('hex')}`)
   await mkdir(folder, { mode: 0o700 })

@@ -1,50 +1,67 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { HashedFile } from './hash.ts'
+import { makeFolder } from './make-folder.ts'
 import type { FileStamp } from './scan.ts'
+
+/** A file and what is known of it; without a hash there is nothing to remember. */
+export interface KeptFile {
+  path: string
+  stamp: FileStamp
+  sha256: string | null
+}
 
 /**
  * Remembers the hashes of one folder's files between runs, so that a file whose size, times and inode are unchanged
- * need not be read again. Losing it costs time only.
+ * need not be read again. Losing it costs time only. It is in memory line by line only, and so is read and written in
+ * the order of the paths (code units).
  */
 export interface StatCache {
-  /** The hash of the file with this stamp, if it is known. */
-  lookup(path: string, stamp: FileStamp): string | undefined
+  /** Each of the files, which come by path, with what tells the hash of it for its stamp: null when it is not known. */
+  along<File extends { path: string }>(
+    files: Iterable<File>,
+  ): AsyncIterable<[File, (stamp: FileStamp) => string | null]>
   /**
-   * Replaces the cache by these files, in one step. A file that was written as late as `startedAtMs` (when the scan
-   * began) or within one step of the file system's clock before is left out: a later write could leave the same times.
-   * From then on nothing is looked up any more.
+   * Replaces the cache by these files, which come by path, in one step. A file that was written as late as `startedAtMs`
+   * (when the scan began) or within one step of the file system's clock before is left out: a later write could leave
+   * the same times.
    */
-  save(files: ReadonlyMap<string, HashedFile>, startedAtMs: number): Promise<void>
+  save(files: Iterable<KeptFile>, startedAtMs: number): Promise<void>
 }
 
-const FORMAT = 'sandkeep-stat-cache-1'
+const FORMAT = 'sandkeep-stat-cache-2'
 const FINE_STEP_NS = 20_000_000n
 /** FAT keeps times in steps of two seconds, others of one. */
 const COARSE_STEP_NS = 2_000_000_000n
 const NS_PER_MS = 1_000_000n
 const NS_PER_S = 1_000_000_000n
-const SHA256_LENGTH = 64
-const LINE = /^\d+ \d+ \d+ \d+ [0-9a-f]{64}$/
+const STAMP = /^\d+ \d+ \d+ \d+$/
+const SHA256 = /^[0-9a-f]{64}$/
 
-/** How many lines are made before they are written: the cache of a large folder never stands in memory as one text. */
-const LINES_PER_WRITE = 1_000
-const NEWLINE = 0x0a
+/** How much is read or written at a time, in code units. */
+const TEXT_LENGTH = 65_536
 
-/** Opens the cache of a folder (absolute path). A missing, foreign or damaged cache is an empty one. */
-export async function openStatCache(cacheFolder: string, directory: string): Promise<StatCache> {
+/** The cache of a folder (absolute path). A missing, foreign or damaged cache knows nothing. */
+export function statCache(cacheFolder: string, directory: string): StatCache {
   const name = createHash('sha256').update(directory).digest('hex').slice(0, 32)
   const file = join(cacheFolder, `${name}.stat`)
-  const known = await load(file, directory)
   return {
-    lookup(path, stamp) {
-      const line = known.get(path)
-      return line?.startsWith(stampText(stamp)) ? line.slice(-SHA256_LENGTH) : undefined
+    async *along(files) {
+      const lines = readKnown(file, directory)
+      try {
+        let next = await lines.next()
+        for (const one of files) {
+          while (!next.done && next.value.path < one.path) next = await lines.next()
+          const known = next.done || next.value.path !== one.path ? null : next.value
+          yield [one, (stamp) => (known?.stamp === stampText(stamp) ? known.sha256 : null)]
+        }
+      } finally {
+        await lines.return()
+      }
     },
     async save(files, startedAtMs) {
-      known.clear()
-      await mkdir(cacheFolder, { recursive: true, mode: 0o700 })
+      await makeFolder(cacheFolder, 0o700)
       const temporary = `${file}.${randomUUID()}`
       try {
         await write(temporary, directory, files, startedAtMs)
@@ -59,26 +76,27 @@ export async function openStatCache(cacheFolder: string, directory: string): Pro
 
 /** All that has to be the same, as one text: small to keep, quick to compare. */
 function stampText({ size, mtimeNs, ctimeNs, ino }: FileStamp): string {
-  return `${size} ${mtimeNs} ${ctimeNs} ${ino} `
+  return `${size} ${mtimeNs} ${ctimeNs} ${ino}`
 }
 
-/** One line a file, as JSON: its path, its stamp and hash. The first line tells how many there are. */
+/** The first line tells whose cache it is; then one line a file, as JSON. */
 async function write(
   temporary: string,
   directory: string,
-  files: ReadonlyMap<string, HashedFile>,
+  files: Iterable<KeptFile>,
   startedAtMs: number,
 ): Promise<void> {
-  const settled = [...files].filter(([, { stamp }]) => isSettled(stamp, startedAtMs))
   const handle = await open(temporary, 'wx', 0o600)
   try {
-    await handle.appendFile(`${JSON.stringify([FORMAT, directory, settled.length])}\n`)
-    for (let start = 0; start < settled.length; start += LINES_PER_WRITE) {
-      const lines = settled
-        .slice(start, start + LINES_PER_WRITE)
-        .map(([path, { sha256, stamp }]) => `${JSON.stringify([path, stampText(stamp) + sha256])}\n`)
-      await handle.appendFile(lines.join(''))
+    let text = `${JSON.stringify([FORMAT, directory])}\n`
+    for (const { path, stamp, sha256 } of files) {
+      if (sha256 === null || !isSettled(stamp, startedAtMs)) continue
+      text += `${JSON.stringify([path, stampText(stamp), sha256])}\n`
+      if (text.length < TEXT_LENGTH) continue
+      await handle.appendFile(text)
+      text = ''
     }
+    await handle.appendFile(text)
   } finally {
     await handle.close()
   }
@@ -90,26 +108,39 @@ function isSettled(stamp: FileStamp, startedAtMs: number): boolean {
   return stamp.ctimeNs < limit && stamp.mtimeNs < limit
 }
 
-async function load(file: string, directory: string): Promise<Map<string, string>> {
+interface Known {
+  path: string
+  stamp: string
+  sha256: string
+}
+
+/** What a cache holds, up to where it ends or is damaged. */
+async function* readKnown(file: string, directory: string): AsyncGenerator<Known, void, void> {
+  const stream = createReadStream(file, { encoding: 'utf8', highWaterMark: TEXT_LENGTH })
   try {
-    return parse(await readFile(file), directory)
+    let isOurs = false
+    let rest = ''
+    for await (const text of stream as AsyncIterable<string>) {
+      const lines = (rest + text).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) {
+        const [first, second, third] = JSON.parse(line) as unknown[]
+        if (isOurs) {
+          if (typeof first !== 'string' || !matches(STAMP, second) || !matches(SHA256, third)) return
+          yield { path: first, stamp: second, sha256: third }
+        } else {
+          if (first !== FORMAT || second !== directory) return
+          isOurs = true
+        }
+      }
+    }
   } catch {
     // Whatever is wrong with it, the files themselves still hold everything.
-    return new Map()
+  } finally {
+    stream.destroy()
   }
 }
 
-function parse(bytes: Buffer, directory: string): Map<string, string> {
-  const files = new Map<string, string>()
-  const header = bytes.indexOf(NEWLINE)
-  const [format, owner, count] = JSON.parse(bytes.toString('utf8', 0, header)) as unknown[]
-  if (format !== FORMAT || owner !== directory) return files
-  for (let start = header + 1; start < bytes.length; ) {
-    const end = bytes.indexOf(NEWLINE, start)
-    const [path, line] = JSON.parse(bytes.toString('utf8', start, end)) as unknown[]
-    if (typeof path !== 'string' || typeof line !== 'string' || !LINE.test(line)) return new Map()
-    files.set(path, line)
-    start = end + 1
-  }
-  return files.size === count ? files : new Map()
+function matches(pattern: RegExp, value: unknown): value is string {
+  return typeof value === 'string' && pattern.test(value)
 }

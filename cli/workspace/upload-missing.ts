@@ -4,18 +4,18 @@ import { EXCHANGE_LIMIT } from '../../src/limits.ts'
 import { withRequest } from '../transfer/retry.ts'
 import { TRANSFERS, type Transport } from '../transfer/transport.ts'
 import { FileChangedError, uploadFile } from '../transfer/upload.ts'
-import { changing, type HashedFile, hashFile } from './hash.ts'
+import { changing, hashFile } from './hash.ts'
 import { fileBlobKey } from './manifest.ts'
 import { join } from './paths.ts'
-import { readProblem } from './scan.ts'
+import { readProblem, type ScannedFile } from './scan.ts'
 
 /** How often a file may change under the upload before the push gives up on it. */
 const MAX_CHANGES = 3
 
 export interface UploadInput {
   root: string
-  /** Files that turn out to have changed are hashed again in place; those that are gone are taken out. */
-  hashed: Map<string, HashedFile>
+  /** Those without a hash are passed over. One that turns out to have changed gets a new hash, one that is gone none. */
+  files: ReadonlyArray<ScannedFile>
   /** Keys that need no upload. */
   present: ReadonlySet<string>
   blobs: BlobExchange
@@ -31,51 +31,55 @@ export interface UploadInput {
  */
 export async function uploadMissing(input: UploadInput): Promise<{ uploads: number; bytes: number }> {
   const settled = new Set(input.present)
-  const changes = new Map<string, number>()
+  const changes = new Map<ScannedFile, number>()
   const total = { uploads: 0, bytes: 0 }
   // Goes round again only when a file changed: its new content is a new blob.
   for (;;) {
-    const wanted = wantedBlobs(input.hashed, settled)
-    if (wanted.size === 0) return total
-    const changed = new Set<string>()
-    const keys = [...wanted.keys()]
-    for (let start = 0; start < keys.length; start += EXCHANGE_LIMIT) {
-      await uploadBatch(input, keys.slice(start, start + EXCHANGE_LIMIT), wanted, { settled, changed, total })
+    const changed = new Set<ScannedFile>()
+    for (const wanted of wantedBlobs(input.files, settled)) {
+      await uploadBatch(input, wanted, { settled, changed, total })
     }
-    for (const path of changed) await hashAgain(input, path, changes)
+    if (changed.size === 0) return total
+    for (const file of changed) await hashAgain(input, file, changes)
   }
 }
 
 interface Outcome {
   settled: Set<string>
-  changed: Set<string>
+  changed: Set<ScannedFile>
   total: { uploads: number; bytes: number }
 }
 
-function wantedBlobs(hashed: ReadonlyMap<string, HashedFile>, settled: ReadonlySet<string>): Map<string, string[]> {
-  const wanted = new Map<string, string[]>()
-  for (const [path, { sha256 }] of hashed) {
-    const key = fileBlobKey(sha256)
-    if (settled.has(key)) continue
-    const paths = wanted.get(key)
-    if (paths === undefined) wanted.set(key, [path])
-    else paths.push(path)
+/** The blobs that are not settled, with files that have the content, as many at a time as one exchange takes. */
+function* wantedBlobs(
+  files: ReadonlyArray<ScannedFile>,
+  settled: ReadonlySet<string>,
+): Generator<Map<string, ScannedFile[]>> {
+  let wanted = new Map<string, ScannedFile[]>()
+  for (const file of files) {
+    if (file.sha256 === null) continue
+    const key = fileBlobKey(file.sha256)
+    const same = wanted.get(key)
+    if (same !== undefined) same.push(file)
+    else if (!settled.has(key)) wanted.set(key, [file])
+    if (wanted.size < EXCHANGE_LIMIT) continue
+    yield wanted
+    wanted = new Map()
   }
-  return wanted
+  if (wanted.size > 0) yield wanted
 }
 
 async function uploadBatch(
   input: UploadInput,
-  keys: readonly string[],
-  wanted: ReadonlyMap<string, readonly string[]>,
+  wanted: ReadonlyMap<string, readonly ScannedFile[]>,
   outcome: Outcome,
 ): Promise<void> {
-  const { hashed, blobs, signal, progress } = input
-  const sizeOf = (key: string) => hashed.get(wanted.get(key)?.[0] ?? '')?.stamp.size ?? 0
+  const { blobs, signal, progress } = input
+  const sizeOf = (key: string) => wanted.get(key)?.[0]?.stamp.size ?? 0
   signal.throwIfAborted()
-  const missing = await blobs.prepareUploads(keys.map((key) => ({ key, size: sizeOf(key) })))
+  const missing = await blobs.prepareUploads([...wanted.keys()].map((key) => ({ key, size: sizeOf(key) })))
   const uploads = new Map(missing.map(({ key, upload }) => [key, upload]))
-  for (const key of keys) if (!uploads.has(key)) outcome.settled.add(key)
+  for (const key of wanted.keys()) if (!uploads.has(key)) outcome.settled.add(key)
   progress.add(missing.reduce((sum, { key }) => sum + sizeOf(key), 0))
   await pMap(
     uploads,
@@ -94,49 +98,48 @@ async function uploadBatch(
 
 /** False when every file that had the content has changed. */
 async function uploadFromAny(
-  { root, hashed, blobs, transport, signal }: UploadInput,
+  { root, blobs, transport, signal }: UploadInput,
   key: string,
   size: number,
   upload: PresignedRequest,
-  paths: readonly string[],
-  changed: Set<string>,
+  files: readonly ScannedFile[],
+  changed: Set<ScannedFile>,
 ): Promise<boolean> {
   const renew = async () => (await blobs.prepareUploads([{ key, size }]))[0]?.upload ?? null
-  for (const path of paths) {
-    const file = hashed.get(path)
-    if (file === undefined) continue
+  for (const file of files) {
+    const path = join(root, file.path)
     try {
-      const send = (request: PresignedRequest) => uploadFile(transport, request, join(root, path), file, signal)
+      const send = (request: PresignedRequest) => uploadFile(transport, request, path, file.stamp, signal)
       await withRequest(upload, renew, send, undefined, signal)
       return true
     } catch (error) {
       if (!(error instanceof FileChangedError)) throw error
-      await throwIfSame(error, join(root, path), path, file)
-      changed.add(path)
+      await throwIfSame(error, path, file)
+      changed.add(file)
     }
   }
   return false
 }
 
 /** A storage that refuses bytes that are still the hashed ones will not take them the next time either. */
-async function throwIfSame(error: FileChangedError, file: string, path: string, hashed: HashedFile): Promise<void> {
+async function throwIfSame(error: FileChangedError, path: string, file: ScannedFile): Promise<void> {
   if (error.cause === undefined) return
-  const now = await hashFile(file, path).catch(() => null)
-  if (now?.sha256 === hashed.sha256) throw error.cause
+  const now = await hashFile(path, file.path).catch(() => null)
+  if (now?.sha256 === file.sha256) throw error.cause
 }
 
 async function hashAgain(
-  { root, hashed, signal }: UploadInput,
-  path: string,
-  changes: Map<string, number>,
+  { root, signal }: UploadInput,
+  file: ScannedFile,
+  changes: Map<ScannedFile, number>,
 ): Promise<void> {
-  const seen = (changes.get(path) ?? 0) + 1
-  changes.set(path, seen)
-  if (seen > MAX_CHANGES) throw changing(path)
+  const seen = (changes.get(file) ?? 0) + 1
+  changes.set(file, seen)
+  if (seen > MAX_CHANGES) throw changing(file.path)
   try {
-    hashed.set(path, await hashFile(join(root, path), path, signal))
+    Object.assign(file, await hashFile(join(root, file.path), file.path, signal))
   } catch (error) {
     if (readProblem(error) !== null) throw error
-    hashed.delete(path)
+    file.sha256 = null
   }
 }

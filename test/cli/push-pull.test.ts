@@ -662,4 +662,10 @@ describe('pull', () => {
     expect(await pull()).toMatchObject({ code: 1, stderr: expect.stringContaining(target) })
     expect(readFileSync(target, 'utf8')).toBe('a file')
   })
+
+  test('ends when the target is where no folder can be made', async () => {
+    give([{ path: 'a', ...put('a') }])
+    const refused = await sandkeep(['pull', '/proc/sandkeep/inner', '--thread', 'main'])
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('/proc/sandkeep') })
+  })
 })

@@ -24,11 +24,14 @@ for (const name of ['mkdir', 'rename', 'symlink', 'unlink', 'rm', 'rmdir', 'chmo
 syncBuiltinESMExports()
 
 const { restoreWorkspace } = await import('../../../cli/workspace/restore.ts')
+const { statCache } = await import('../../../cli/workspace/stat-cache.ts')
 const { openProtectedPaths } = await import('../../../cli/workspace/protected-paths.ts')
 const { createTransport } = await import('../../../cli/transfer/transport.ts')
 const transport = createTransport()
 const entries = JSON.parse(await fs.readFile(manifest, 'utf8'))
-const sizes = new Map<string, number>(entries.map(({ blobKey, size }: { blobKey: string; size: number }) => [blobKey, size]))
+const sizes = new Map<string, number>(
+  entries.map(({ blobKey, size }: { blobKey: string; size: number }) => [blobKey, size]),
+)
 await restoreWorkspace({
   root: target,
   entries,
@@ -46,7 +49,7 @@ await restoreWorkspace({
       }),
   },
   transport,
-  cache: { lookup: () => undefined, save: async () => undefined },
+  cache: statCache(`${target}.cache`, target),
   protectedPaths: await openProtectedPaths(`${target}.state`, target),
   deletes: true,
   externalLinks: true,
