@@ -1,16 +1,19 @@
 import { constants } from 'node:fs'
 import { lstat, mkdir, open, rename, symlink } from 'node:fs/promises'
 import pMap from 'p-map'
+import type { SandboxSnapshotFileEntry, SandboxSnapshotSymlinkEntry } from '../../src/checkpoints/types.ts'
 import { errnoOf } from '../errors.ts'
-import { join } from './paths.ts'
+import { inFolder } from './in-folder.ts'
+import { join, nameOf, parentOf } from './paths.ts'
 import type { RestorePlan } from './plan.ts'
 
+/** How many folders are worked in at once. */
 const APPLY_CONCURRENCY = 8
 
 /**
  * Puts what lies ready into its places. Every step is one rename or less, so a kill leaves each path as it was or as it
- * shall be, and a further run does the rest. Nothing is written through a symlink: each needed folder is made sure to be
- * a real one first, and files and links arrive by rename, which replaces a link and does not follow it.
+ * shall be, and a further run does the rest. Nothing is written through a symlink: each step works in the real folder
+ * (`inFolder`), and files and links arrive by rename, which replaces a link and does not follow it.
  */
 export async function applyPlan(
   root: string,
@@ -21,24 +24,47 @@ export async function applyPlan(
 ): Promise<void> {
   for (const [index, path] of plan.inTheWay.entries()) {
     signal.throwIfAborted()
-    await rename(join(root, path), join(stagingFolder, `replaced.${index}`))
+    await inFolder(root, parentOf(path), (folder) =>
+      rename(join(folder, nameOf(path)), join(stagingFolder, `replaced.${index}`)),
+    )
   }
-  for (const folder of plan.folders) {
+  for (const path of plan.folders) {
     signal.throwIfAborted()
-    await ensureFolder(join(root, folder))
+    await inFolder(root, parentOf(path), (folder) => ensureFolder(join(folder, nameOf(path))))
   }
-  const options = { concurrency: APPLY_CONCURRENCY, signal }
-  await pMap(staged, ([path, file]) => rename(file, join(root, path)), options)
   await pMap(
-    plan.links,
-    async ({ path, target }, index) => {
-      const link = join(stagingFolder, `link.${index}`)
-      await symlink(target, link)
-      await rename(link, join(root, path))
-    },
-    options,
+    stepsByFolder(plan, staged, stagingFolder),
+    ([folder, steps]) =>
+      inFolder(root, folder, async (path) => {
+        for (const step of steps) {
+          signal.throwIfAborted()
+          await step(path)
+        }
+      }),
+    { concurrency: APPLY_CONCURRENCY, signal },
   )
-  await pMap(plan.modes, ({ path, mode }) => setMode(join(root, path), (mode ?? 0) & 0o777), options)
+}
+
+/** One change in a folder, whose path it is given. */
+type Step = (folder: string) => Promise<void>
+
+function stepsByFolder(
+  plan: RestorePlan,
+  staged: ReadonlyMap<string, string>,
+  stagingFolder: string,
+): Map<string, Step[]> {
+  const folders = new Map<string, Step[]>()
+  const add = (path: string, step: Step) => {
+    const steps = folders.get(parentOf(path))
+    if (steps === undefined) folders.set(parentOf(path), [step])
+    else steps.push(step)
+  }
+  for (const [path, file] of staged) add(path, (folder) => rename(file, join(folder, nameOf(path))))
+  for (const [index, entry] of plan.links.entries()) {
+    add(entry.path, (folder) => placeLink(entry, join(stagingFolder, `link.${index}`), folder))
+  }
+  for (const entry of plan.modes) add(entry.path, (folder) => setMode(entry, folder))
+  return folders
 }
 
 async function ensureFolder(path: string): Promise<void> {
@@ -50,10 +76,16 @@ async function ensureFolder(path: string): Promise<void> {
   }
 }
 
-async function setMode(path: string, mode: number): Promise<void> {
-  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+async function placeLink({ path, target }: SandboxSnapshotSymlinkEntry, ready: string, folder: string): Promise<void> {
+  await symlink(target, ready)
+  await rename(ready, join(folder, nameOf(path)))
+}
+
+async function setMode({ path, mode }: SandboxSnapshotFileEntry, folder: string): Promise<void> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const handle = await open(join(folder, nameOf(path)), flags)
   try {
-    await handle.chmod(mode)
+    await handle.chmod((mode ?? 0) & 0o777)
   } finally {
     await handle.close()
   }

@@ -3,7 +3,8 @@ import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import { errnoOf, RefusedError } from '../errors.ts'
 import { printablePath } from '../format.ts'
 import { RULE_FILES } from './ignore-rules.ts'
-import { foldersAbove, join } from './paths.ts'
+import { inFolder } from './in-folder.ts'
+import { foldersAbove, join, nameOf, parentOf } from './paths.ts'
 import type { RestorePlan } from './plan.ts'
 import type { ProtectedPaths } from './protected-paths.ts'
 import { type Scan, scanWorkspace } from './scan.ts'
@@ -80,7 +81,8 @@ export async function removeExtra(
   for (const { path, kind } of now.entries.reverse()) {
     if (wanted.has(path) || !candidates.has(path) || protectedPaths.covers(path)) continue
     signal.throwIfAborted()
-    const gone = kind === 'dir' ? await removeIfEmpty(join(root, path)) : await removeFile(join(root, path))
+    const remove = kind === 'dir' ? removeIfEmpty : removeFile
+    const gone = await inFolder(root, parentOf(path), (folder) => remove(join(folder, nameOf(path))))
     if (gone) removed.push(path)
   }
   return removed.reverse()

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { lstat, mkdir, readdir, rm, rmdir, statfs, writeFile } from 'node:fs/promises'
 import { errnoOf, RefusedError } from '../errors.ts'
 import { formatBytes, printable } from '../format.ts'
-import { makeFolder } from './make-folder.ts'
+import { holdFolder } from './in-folder.ts'
 import { join, STAGING_PATTERN } from './paths.ts'
 
 /** A folder inside the target, and so on its file system, where files are made ready before they take their places. */
@@ -17,13 +17,16 @@ export interface Staging {
  * @throws RefusedError when another pull is at work in the target; the file system's error when it cannot be written.
  */
 export async function createStaging(root: string): Promise<Staging> {
-  const madeTarget = await makeFolder(root)
+  const madeTarget = (await mkdir(root, { recursive: true })) !== undefined
   await removeLeftovers(root)
-  const folder = join(root, `.sandkeep-pull-${process.pid}-${randomBytes(4).toString('hex')}`)
+  const name = `.sandkeep-pull-${process.pid}-${randomBytes(4).toString('hex')}`
+  const folder = join(root, name)
   await mkdir(folder, { mode: 0o700 })
+  const held = holdFolder(root, name)
   return {
-    folder,
+    folder: held.path,
     async remove(keepsTarget) {
+      held.close()
       // Transfers that were just aborted may still be letting go of their files.
       await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })
       if (keepsTarget || !madeTarget) return
