@@ -145,6 +145,7 @@ function ofTransfer(error: unknown, text: string, failure: Make): Failure {
 const FILE_SYSTEM_HINTS: Readonly<Record<string, string>> = {
   ENOSPC: 'The disk is full. Free some space and run the command again.',
   EDQUOT: 'The disk quota is used up. Free some space and run the command again.',
+  ENOENT: 'It is not there, or cannot be made there. Check the path and run the command again.',
   EEXIST: 'Something else came there meanwhile. Run the command again.',
   EROFS: 'The file system is read-only. Choose another folder.',
   EACCES: 'Permission denied. Change the permissions or choose another folder.',

@@ -54,3 +54,8 @@ export function foldersAbove(paths: Iterable<string>): Set<string> {
   }
   return folders
 }
+
+/** Compares by path, in code unit order. */
+export function byPath(left: { path: string }, right: { path: string }): number {
+  return left.path < right.path ? -1 : 1
+}

@@ -3,6 +3,7 @@ import { lstat, mkdir, readdir, rm, rmdir, statfs, writeFile } from 'node:fs/pro
 import { errnoOf, RefusedError } from '../errors.ts'
 import { formatBytes, printable } from '../format.ts'
 import { holdFolder } from './in-folder.ts'
+import { makeFolder } from './make-folder.ts'
 import { join, STAGING_PATTERN } from './paths.ts'
 
 /** A folder inside the target, and so on its file system, where files are made ready before they take their places. */
@@ -17,7 +18,7 @@ export interface Staging {
  * @throws RefusedError when another pull is at work in the target; the file system's error when it cannot be written.
  */
 export async function createStaging(root: string): Promise<Staging> {
-  const madeTarget = (await mkdir(root, { recursive: true })) !== undefined
+  const madeTarget = await makeFolder(root)
   await removeLeftovers(root)
   const name = `.sandkeep-pull-${process.pid}-${randomBytes(4).toString('hex')}`
   const folder = join(root, name)
