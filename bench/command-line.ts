@@ -1,10 +1,25 @@
-import { fork } from 'node:child_process'
+import { execFile, fork } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { type Measured, runNode } from './measured-process.ts'
 import type { RequestCounts } from './stack-process.ts'
 
-const MAIN = path.join(path.dirname(import.meta.dirname), 'cli', 'main.ts')
+const ROOT = path.dirname(import.meta.dirname)
+const MAIN = path.join(ROOT, 'dist', 'cli', 'main.js')
+
+/**
+ * Builds the command as its users have it: with the types stripped when it is built, not when it runs. Once, before
+ * anything is measured. @throws Error with the compiler's words
+ */
+export async function buildCommand(): Promise<void> {
+  const compiler = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+  await promisify(execFile)(process.execPath, [compiler, '-p', path.join(ROOT, 'tsconfig.build.json')]).catch(
+    ({ stdout }: { stdout: string }) => {
+      throw new Error(`The command cannot be built: ${stdout}`)
+    },
+  )
+}
 
 /** A local stack in a process of its own. */
 export interface StackProcess {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createClient } from '../client/index.ts'
 import { EXCHANGE_LIMIT } from '../src/limits.ts'
-import { type StackProcess, sandkeep, startStackProcess } from './command-line.ts'
+import { buildCommand, type StackProcess, sandkeep, startStackProcess } from './command-line.ts'
 import { atMost, type BenchResult, median, pairOf } from './harness.ts'
 import { type Measured, runNode } from './measured-process.ts'
 import { writeWorkspace } from './sample-workspace.ts'
@@ -21,6 +21,7 @@ const BARE = path.join(import.meta.dirname, 'bare-download.ts')
  */
 export async function pull(): Promise<BenchResult> {
   const folder = await mkdtemp(path.join(tmpdir(), 'sandkeep-pull-'))
+  await buildCommand()
   const stack = await startStackProcess()
   try {
     const workspace = path.join(folder, 'workspace')

@@ -25,7 +25,7 @@ export async function writeWorkspace(
 /** Gives so many files of the workspace new contents. */
 export async function changeFiles(
   root: string,
-  { files, bytes, changes, generation }: { files: number; bytes: number; changes: number; generation: number },
+  { files, bytes, changes, generation }: { files: number; bytes: number; changes: number; generation: string },
 ): Promise<void> {
   for (let change = 0; change < changes; change++) {
     const index = Math.floor((change * files) / changes)
