@@ -16,13 +16,14 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
   checkpoints: ({ tableArn, bucketArn }) => [
     // A transaction needs the permissions of the writes in it.
     onTable(tableArn, 'BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
-    onObjects(bucketArn, [OBJECT_PREFIXES.blobs, OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject', 'PutObject'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.blobs], 'DeleteObjectVersion', 'GetObject', 'PutObject'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject', 'PutObject'),
     // Nothing is deleted there by hand: what was staged expires.
     onObjects(bucketArn, [OBJECT_PREFIXES.staging], 'GetObject', 'PutObject'),
     onListing(bucketArn, 'ListBucket', 'ListBucketVersions'),
   ],
   instances: ({ tableArn }) => [onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem')],
-  keys: ({ tableArn }) => [onTable(tableArn, 'PutItem', 'Query', 'UpdateItem')],
+  keys: ({ tableArn }) => [onTable(tableArn, 'GetItem', 'PutItem', 'Query', 'UpdateItem')],
   sweep: ({ tableArn, bucketArn }) => [
     onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
     onObjects(bucketArn, Object.values(OBJECT_PREFIXES), 'DeleteObjectVersion'),

@@ -8,7 +8,7 @@ import { retryTransient } from '../table/transient.ts'
 import type { Scope } from '../tenancy/scope.ts'
 import { References } from './condemn.ts'
 import { type Condemned, Pages } from './pages.ts'
-import { finishPages } from './scope-sweep.ts'
+import { finishBlobPages } from './scope-sweep.ts'
 
 const CONCURRENCY = 32
 
@@ -50,9 +50,9 @@ export async function deleteBlobs(input: DeleteBlobsInput, keys: readonly string
   if (versions.length === 0) return { deleted: [...keys], waiting: [] }
   const pages = new Pages(table, scope, 'blobs')
   await pages.write(versions)
-  const { deletedBlobs } = await finishPages({ ...input, olderThanMs: 0, dryRun: false, waitMs: 0 })
+  const gone = await finishBlobPages(input)
   const there = new Set(versions.map(({ key }) => key))
-  for (const key of deletedBlobs) there.delete(key)
+  for (const key of gone) there.delete(key)
   const waiting = await pages.condemnedAmong([...there])
   return { deleted: keys.filter((key) => !there.has(key)), waiting: keys.filter((key) => waiting.has(key)) }
 }

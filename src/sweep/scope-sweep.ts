@@ -71,9 +71,9 @@ export async function sweepScope(input: ScopeSweepInput): Promise<ScopeSweepResu
   return new ScopeSweep(input).run()
 }
 
-/** Only finishes what stands on pages, as far as the leases allow now. */
-export async function finishPages(input: ScopeSweepInput): Promise<ScopeSweepResult> {
-  return new ScopeSweep(input).finish()
+/** Deletes just the blobs that stand on pages, as far as the leases allow now. @returns the keys that went */
+export async function finishBlobPages(stores: Omit<ScopeSweepInput, 'olderThanMs' | 'dryRun' | 'waitMs'>) {
+  return new ScopeSweep({ ...stores, olderThanMs: 0, dryRun: false, waitMs: 0 }).finishBlobPages()
 }
 
 class ScopeSweep {
@@ -144,8 +144,10 @@ class ScopeSweep {
     return this.#input.timeIsUp?.() ?? false
   }
 
-  async finish(): Promise<ScopeSweepResult> {
-    return this.#result(!(await this.#finishPages(this.#input.waitMs)))
+  async finishBlobPages(): Promise<string[]> {
+    const { over } = await this.#notes()
+    await this.#deleteBlobPages(over)
+    return this.#deletedBlobs
   }
 
   async #condemn(write: (pages: Pages, entries: Condemned[]) => Promise<void>): Promise<void> {

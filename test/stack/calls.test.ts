@@ -212,7 +212,12 @@ async function useCheckpoints(): Promise<void> {
   await checkpoints.deleteHead({ threadId: 'u', checkpointId: 'fork', writer: destination })
   await writer.renew()
   await writer.release()
+  await destination.release()
   await blobs.delete(key)
+  // For the sweep: a blob that nothing uses, and a lease that it has to look at.
+  const unused = randomBytes(10)
+  await blobs.put(`sandbox-files/sha256/${createHash('sha256').update(unused).digest('hex')}`, unused)
+  await checkpoints.acquireWriter('u')
   await client.sweeps.start()
   await client.sweeps.list()
   await client.sweeps.usage()

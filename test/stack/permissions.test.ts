@@ -15,7 +15,7 @@ test.for([
     {
       logs,
       table: items,
-      'bucket/blobs/*': objects,
+      'bucket/blobs/*': ['s3:DeleteObjectVersion', 's3:GetObject', 's3:PutObject'],
       'bucket/bodies/*': objects,
       'bucket/staging/*': ['s3:GetObject', 's3:PutObject'],
       bucket: ['s3:ListBucket', 's3:ListBucketVersions'],
@@ -23,7 +23,7 @@ test.for([
     },
   ],
   ['instances', { logs, table: dynamodb('DeleteItem', 'GetItem', 'PutItem') }],
-  ['keys', { logs, table: dynamodb('PutItem', 'Query', 'UpdateItem') }],
+  ['keys', { logs, table: dynamodb('GetItem', 'PutItem', 'Query', 'UpdateItem') }],
   [
     'sweep',
     {

@@ -76,7 +76,7 @@ describe('a busy S3 is waited for', () => {
       const blobs = createBlobStore({ ...engines, scope: engines.freshScope() })
       const bytes = Buffer.from('blob')
       const key = `sandbox-files/sha256/${createHash('sha256').update(bytes).digest('hex')}`
-      const commands = ['PutObject', 'GetObject', 'HeadObject', 'ListObjectsV2', 'DeleteObject']
+      const commands = ['PutObject', 'GetObject', 'HeadObject', 'ListObjectsV2', 'DeleteObjects']
       using stack = new DisposableStack()
       const injected = commands.map((command) => stack.use(injectFaults(s3, command, [refuse(error), refuse(error)])))
       await blobs.put(key, bytes)
