@@ -46,7 +46,7 @@ const MAX_DETAILS = 20
 
 export function describeFailure(error: unknown): Failure {
   const { exitCode, message, details } = classify(error)
-  const shown = details.slice(0, MAX_DETAILS)
+  const shown = details.slice(0, MAX_DETAILS).map(printable)
   if (details.length > shown.length) shown.push(`and ${details.length - shown.length} more`)
   return { exitCode, message: printable(message), details: shown }
 }

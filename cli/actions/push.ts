@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { SandboxCheckpoint, SandboxCheckpointWriterLease } from '../../src/checkpoints/types.ts'
 import { type CommandContext, openSession, type Session, type ThreadOptions, threadOf } from '../context.ts'
 import { errnoOf, UsageError } from '../errors.ts'
-import { count, formatBytes, printable } from '../format.ts'
+import { count, formatBytes, printable, printablePath } from '../format.ts'
 import { withLease } from '../lease.ts'
 import { cacheFolder, stateFolder } from '../settings.ts'
 import { createTransport } from '../transfer/transport.ts'
@@ -36,7 +36,7 @@ async function openFolder(path: string): Promise<string> {
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') throw error
   }
-  throw new UsageError(`${path} is not a folder.`)
+  throw new UsageError(`${printablePath(path)} is not a folder.`)
 }
 
 interface PushInput {

@@ -1,7 +1,7 @@
 import type { BlobExchange } from '../../src/blobs/types.ts'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import { errnoOf, RefusedError } from '../errors.ts'
-import { printable } from '../format.ts'
+import { printablePath } from '../format.ts'
 import type { Progress } from '../progress.ts'
 import type { Transport } from '../transfer/transport.ts'
 import { hashWorkspace } from './hash-workspace.ts'
@@ -88,7 +88,7 @@ function isFile(entry: ScannedEntry): entry is ScannedFile {
 }
 
 function reportUnsupported(leftOut: readonly Unsupported[], { skipUnsupported, progress }: CaptureInput): void {
-  const lines = leftOut.map(({ path, problem }) => `${printable(path)}: ${problem}`)
+  const lines = leftOut.map(({ path, problem }) => `${printablePath(path)}: ${problem}`)
   if (lines.length === 0) return
   if (!skipUnsupported) {
     throw new RefusedError(

@@ -2,6 +2,7 @@ import { createHash, hash as oneHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { RefusedError } from '../errors.ts'
+import { printablePath } from '../format.ts'
 import { type FileStamp, sameContent, stampOf } from './scan.ts'
 
 const CHUNK_BYTES = 262_144
@@ -43,7 +44,7 @@ export async function hashFile(path: string, label: string, signal?: AbortSignal
 /** The error for a file that does not hold still. */
 export function changing(label: string): RefusedError {
   return new RefusedError(
-    `${label} keeps changing while it is read. Stop what writes to it (or add it to .sandkeepignore) and try again.`,
+    `${printablePath(label)} keeps changing while it is read. Stop what writes to it (or add it to .sandkeepignore) and try again.`,
   )
 }
 

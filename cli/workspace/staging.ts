@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { lstat, mkdir, readdir, rm, rmdir, statfs, writeFile } from 'node:fs/promises'
 import { errnoOf, RefusedError } from '../errors.ts'
-import { formatBytes, printable } from '../format.ts'
+import { formatBytes, printable, printablePath } from '../format.ts'
 import { holdFolder } from './in-folder.ts'
 import { makeFolder } from './make-folder.ts'
 import { join, STAGING_PATTERN } from './paths.ts'
@@ -85,7 +85,10 @@ export async function checkNamesDiffer(folder: string, paths: readonly string[])
   await rm(join(folder, 'case-probe'))
   const clash = folds ? foldedClash(paths) : null
   if (clash === null) return
-  throw new RefusedError('The file system of the target cannot hold both of these; nothing was written.', clash)
+  throw new RefusedError(
+    'The file system of the target cannot hold both of these; nothing was written.',
+    clash.map(printablePath),
+  )
 }
 
 /** Two paths that become one when case and composition are not looked at. */

@@ -49,6 +49,10 @@ test('a long list of details is cut, and says by how much', () => {
   expect(describeFailure(new RefusedError('No.', details)).details).toEqual([...details.slice(0, 20), 'and 5 more'])
 })
 
+test('details cannot command the terminal either', () => {
+  expect(describeFailure(new RefusedError('No.', ['a\u001b', 'b\\u{1b}'])).details).toEqual(['a\\u{1b}', 'b\\u{1b}'])
+})
+
 test('text from outside cannot command the terminal', () => {
   expect(printable('a\u001b]0;x\u0007\r\n\t\u009b\u202e\ud800 \\ 報告😀')).toBe(
     'a\\u{1b}]0;x\\u{7}\\r\\n\\t\\u{9b}\\u{202e}\\u{d800} \\ 報告😀',

@@ -91,3 +91,12 @@ test('a folder that is a loop of symlinks is told as that', async () => {
     expect(stderr).not.toContain('ELOOP')
   }
 })
+
+test('a long path in the way of a push is cut, and its problem is not', async () => {
+  const folder = 'x'.repeat(200)
+  mkdirSync(join(world.source, folder, folder), { recursive: true })
+  symlinkSync(Buffer.from([0xff]), join(world.source, folder, folder, 'link'))
+  const { code, stderr } = await world.push()
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/^ {2}x{100}…x+\/link: its link target is not valid UTF-8$/m)
+})
