@@ -1,3 +1,4 @@
+import { StringDecoder } from 'node:string_decoder'
 import { SandkeepNetworkError } from './errors.ts'
 import type { Settings } from './options.ts'
 
@@ -16,8 +17,6 @@ export interface HttpAnswer {
 
 /** Transfers may be as slow as this before they count as stuck, on top of the time for one request. */
 const BYTES_PER_MS = 64
-/** Answers above this are read with care for memory. */
-const LARGE_BYTES = 1_048_576
 
 /**
  * One request and its whole answer.
@@ -74,20 +73,11 @@ function lengthOf(body: HttpRequest['body']): number {
   return body instanceof Blob ? body.size : body.length
 }
 
-/** As `response.text()`, but a large body whose length is known is in memory once as bytes, and not twice. */
+/** As `response.text()`, but the bytes of a large body never stand in memory as a whole beside the text. */
 async function readText(response: Response): Promise<string> {
-  const length = Number(response.headers.get('content-length') ?? 0)
-  if (length <= LARGE_BYTES || response.body === null || response.headers.has('content-encoding')) {
-    return response.text()
-  }
-  const bytes = new Uint8Array(length)
-  let read = 0
-  for await (const chunk of response.body) {
-    bytes.set(chunk, read)
-    read += chunk.length
-  }
-  const text = new TextDecoder().decode(bytes.subarray(0, read))
-  // Given back now, not whenever the garbage is collected: the text is about to be parsed.
-  bytes.buffer.transfer(0)
-  return text
+  if (response.body === null) return ''
+  const decoder = new StringDecoder('utf8')
+  let text = ''
+  for await (const chunk of response.body) text += decoder.write(chunk)
+  return text + decoder.end()
 }

@@ -5,8 +5,8 @@ import { printablePath } from '../format.ts'
 import type { Progress } from '../progress.ts'
 import type { Transport } from '../transfer/transport.ts'
 import { hashWorkspace } from './hash-workspace.ts'
-import { checkpointEntries } from './manifest.ts'
-import { type Scan, type ScannedEntry, type ScannedFile, scanWorkspace, type Unsupported } from './scan.ts'
+import { draftEntries, finishedEntries, isScannedFile } from './manifest.ts'
+import { type Scan, scanWorkspace, type Unsupported } from './scan.ts'
 import type { StatCache } from './stat-cache.ts'
 import { uploadMissing } from './upload-missing.ts'
 
@@ -41,50 +41,53 @@ export interface Captured {
  * @throws RefusedError when something cannot be kept, or a file does not hold still.
  */
 export async function captureWorkspace(input: CaptureInput): Promise<Captured> {
-  const { root, cache, blobs, transport, signal, progress } = input
-  const startedAt = Date.now()
-  const [parent, scan] = await Promise.all([input.parent, scanWorkspace(root, signal)])
-  const scanned = scan.entries.filter(isFile)
-  const { unsupported, read } = await hashWorkspace({
-    root,
-    files: scanned,
-    cache,
-    signal,
-    progress: {
-      start: (files) => progress.start('Hashing', files, 'files'),
-      advance: () => progress.advance(1),
-    },
-  })
-  if (read > 0) {
-    // Before the upload, so that a push that fails from here on need not hash again.
-    await cache.save(scanned, startedAt).catch((error: unknown) => {
-      progress.note(`warning: the stat cache was not saved (${errnoOf(error)}); the next push reads all files again`)
-    })
-  }
-  const leftOut = [...scan.unsupported, ...unsupported]
-  reportUnsupported(leftOut, input)
+  const { root, blobs, transport, signal, progress } = input
+  const { draft, ...found } = await draftWorkspace(input)
   progress.start('Uploading', 0, 'bytes')
   const { uploads, bytes } = await uploadMissing({
     root,
-    files: scanned,
-    present: blobKeysOf(parent),
+    files: draft.filter(isScannedFile),
+    settled: blobKeysOf(await input.parent),
     blobs,
     transport,
     signal,
     progress: { add: (more) => progress.add(more), advance: (done) => progress.advance(done) },
   })
-  const { entries, changed } = checkpointEntries(scan.entries, parent)
-  return { files: entries, changed, skipped: scan.skipped, unsupported: leftOut, read, uploads, uploadedBytes: bytes }
+  return { ...found, files: finishedEntries(draft), uploads, uploadedBytes: bytes }
+}
+
+/** The part before anything is uploaded. What the scan knows of unchanged files is in memory no longer than this runs. */
+async function draftWorkspace(input: CaptureInput) {
+  const { root, cache, signal, progress } = input
+  const startedAt = Date.now()
+  const [parent, scan] = await Promise.all([input.parent, scanWorkspace(root, signal)])
+  const files = scan.entries.filter(isScannedFile)
+  const { unsupported, read } = await hashWorkspace({
+    root,
+    files,
+    cache,
+    signal,
+    progress: {
+      start: (total) => progress.start('Hashing', total, 'files'),
+      advance: () => progress.advance(1),
+    },
+  })
+  if (read > 0) {
+    // Before the upload, so that a push that fails from here on need not hash again.
+    await cache.save(files, startedAt).catch((error: unknown) => {
+      progress.note(`warning: the stat cache was not saved (${errnoOf(error)}); the next push reads all files again`)
+    })
+  }
+  const leftOut = [...scan.unsupported, ...unsupported]
+  reportUnsupported(leftOut, input)
+  const { draft, changed } = draftEntries(scan.entries, parent)
+  return { draft, changed, skipped: scan.skipped, unsupported: leftOut, read }
 }
 
 function blobKeysOf(entries: ReadonlyArray<SandboxSnapshotEntry>): Set<string> {
   const keys = new Set<string>()
   for (const entry of entries) if (entry.kind === 'file') keys.add(entry.blobKey)
   return keys
-}
-
-function isFile(entry: ScannedEntry): entry is ScannedFile {
-  return entry.kind === 'file'
 }
 
 function reportUnsupported(leftOut: readonly Unsupported[], { skipUnsupported, progress }: CaptureInput): void {

@@ -1,6 +1,6 @@
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import { byPath } from './paths.ts'
-import type { ScannedEntry } from './scan.ts'
+import type { ScannedEntry, ScannedFile } from './scan.ts'
 
 const FILE_BLOB_PREFIX = 'sandbox-files/sha256/'
 
@@ -14,36 +14,71 @@ export function sha256OfKey(blobKey: string): string {
   return blobKey.slice(FILE_BLOB_PREFIX.length)
 }
 
+/** An entry of the checkpoint to be; a scanned file stands for its own until its content is in the store. */
+export type DraftEntry = SandboxSnapshotEntry | ScannedFile
+
 /**
- * The entries of a checkpoint for what a scan found. Of the folders only the empty ones are named: the others follow
- * from what they hold. Files without a hash are left out. An entry that is as in `parent` is that very object: a large
- * workspace that hardly changed is not twice in memory. `changed`: whether the entries are others than the parent's.
+ * What a scan found, which comes by path, as a checkpoint will have it. Of the folders only the empty ones are named: the
+ * others follow from what they hold. Files without a hash are left out. An entry that is as in `parent` is that very
+ * object: a large workspace that hardly changed is not twice in memory. `changed`: whether any entry is another than the
+ * parent's.
  */
-export function checkpointEntries(
+export function draftEntries(
   scanned: ReadonlyArray<ScannedEntry>,
   parent: ReadonlyArray<SandboxSnapshotEntry>,
-): { entries: SandboxSnapshotEntry[]; changed: boolean } {
-  const earlier = new Map<string, SandboxSnapshotEntry>()
-  for (const entry of parent) earlier.set(entry.path, entry)
+): { draft: DraftEntry[]; changed: boolean } {
+  const earlierOf = walkBeside(parent)
+  const draft: DraftEntry[] = []
   let reused = 0
-  const reuse = (entry: SandboxSnapshotEntry) => {
-    const old = earlier.get(entry.path)
-    if (old === undefined || changedAspects(old, entry).length > 0) return entry
-    reused += 1
-    return old
-  }
-  const entries: SandboxSnapshotEntry[] = []
-  for (const entry of scanned) {
-    if (entry.kind === 'symlink') {
-      entries.push(reuse({ path: entry.path, kind: 'symlink', target: entry.target }))
-    } else if (entry.kind === 'dir') {
-      if (entry.empty) entries.push(reuse({ path: entry.path, kind: 'dir' }))
-    } else if (entry.sha256 !== null) {
-      const { size, mode } = entry.stamp
-      entries.push(reuse({ path: entry.path, kind: 'file', blobKey: fileBlobKey(entry.sha256), size, mode }))
+  for (const found of scanned) {
+    const entry = entryOf(found)
+    if (entry === null) continue
+    const old = earlierOf(entry.path)
+    if (old !== undefined && changedAspects(old, entry).length === 0) {
+      draft.push(old)
+      reused += 1
+    } else {
+      draft.push(found.kind === 'file' ? found : entry)
     }
   }
-  return { entries, changed: entries.length !== reused || parent.length !== reused }
+  return { draft, changed: draft.length !== reused || parent.length !== reused }
+}
+
+/** The entries of the checkpoint. Files that have lost their hash meanwhile are left out. */
+export function finishedEntries(draft: ReadonlyArray<DraftEntry>): SandboxSnapshotEntry[] {
+  const entries: SandboxSnapshotEntry[] = []
+  for (const drafted of draft) {
+    const entry = isScannedFile(drafted) ? entryOf(drafted) : drafted
+    if (entry !== null) entries.push(entry)
+  }
+  return entries
+}
+
+export function isScannedFile(entry: DraftEntry | ScannedEntry): entry is ScannedFile {
+  return 'stamp' in entry
+}
+
+/** Null for what a checkpoint does not name. */
+function entryOf(found: ScannedEntry): SandboxSnapshotEntry | null {
+  const { path } = found
+  if (found.kind === 'symlink') return { path, kind: 'symlink', target: found.target }
+  if (found.kind === 'dir') return found.empty ? { path, kind: 'dir' } : null
+  if (found.sha256 === null) return null
+  return { path, kind: 'file', blobKey: fileBlobKey(found.sha256), size: found.stamp.size, mode: found.stamp.mode }
+}
+
+/** Finds entries for paths that are asked for in their order: a map of all would cost more memory. */
+function walkBeside(entries: ReadonlyArray<SandboxSnapshotEntry>): (path: string) => SandboxSnapshotEntry | undefined {
+  const sorted = entries.toSorted(byPath)
+  let at = 0
+  return (path) => {
+    let entry = sorted[at]
+    while (entry !== undefined && entry.path < path) {
+      at += 1
+      entry = sorted[at]
+    }
+    return entry?.path === path ? entry : undefined
+  }
 }
 
 export type ChangedAspect = 'kind' | 'content' | 'mode' | 'target'

@@ -16,8 +16,8 @@ export interface UploadInput {
   root: string
   /** Those without a hash are passed over. One that turns out to have changed gets a new hash, one that is gone none. */
   files: ReadonlyArray<ScannedFile>
-  /** Keys that need no upload. */
-  present: ReadonlySet<string>
+  /** Keys that need no upload; all that turn out to be in the store are added. */
+  settled: Set<string>
   blobs: BlobExchange
   transport: Transport
   signal: AbortSignal
@@ -30,7 +30,7 @@ export interface UploadInput {
  * @throws RefusedError when a file does not hold still; the store's or the transfer's error otherwise.
  */
 export async function uploadMissing(input: UploadInput): Promise<{ uploads: number; bytes: number }> {
-  const settled = new Set(input.present)
+  const { settled } = input
   const changes = new Map<ScannedFile, number>()
   const total = { uploads: 0, bytes: 0 }
   // Goes round again only when a file changed: its new content is a new blob.
