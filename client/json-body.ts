@@ -11,7 +11,7 @@ export interface LargeBody {
 }
 
 /** Text beyond this many code units is turned into bytes at once, piece by piece. */
-const PIECE_LENGTH = 65_536
+const PIECE_LENGTH = 262_144
 /** A checkpoint's files are three levels down in its request: each is a piece of its own. */
 const LEVELS = 3
 

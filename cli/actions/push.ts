@@ -6,6 +6,7 @@ import { type CommandContext, openSession, type Session, type ThreadOptions, thr
 import { errnoOf, UsageError } from '../errors.ts'
 import { count, formatBytes, printable, printablePath } from '../format.ts'
 import { withLease } from '../lease.ts'
+import { collectGarbageAfter } from '../memory.ts'
 import { cacheFolder, stateFolder } from '../settings.ts'
 import { createTransport } from '../transfer/transport.ts'
 import { type Captured, captureWorkspace } from '../workspace/capture.ts'
@@ -79,6 +80,7 @@ async function push(session: Session, { root, threadId, lease, cache, options }:
     artifacts: parent?.artifacts ?? [],
   }
   signal.throwIfAborted()
+  collectGarbageAfter(checkpoint.files.length)
   await client.checkpoints.append({ checkpoint, expectedHeadId: checkpoint.parentCheckpointId, writer: lease })
   await report(session, checkpoint, captured, true)
 }
