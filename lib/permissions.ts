@@ -26,7 +26,11 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
   keys: ({ tableArn }) => [onTable(tableArn, 'GetItem', 'PutItem', 'Query', 'UpdateItem')],
   sweep: ({ tableArn, bucketArn }) => [
     onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
-    onObjects(bucketArn, Object.values(OBJECT_PREFIXES), 'DeleteObjectVersion'),
+    onObjects(
+      bucketArn,
+      [OBJECT_PREFIXES.blobs, OBJECT_PREFIXES.bodies, OBJECT_PREFIXES.staging],
+      'DeleteObjectVersion',
+    ),
     // Bodies have the keys of what they refer to, and go with the checkpoints that a prune left behind.
     onObjects(bucketArn, [OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject'),
     onListing(bucketArn, 'ListBucket', 'ListBucketVersions'),

@@ -25,8 +25,9 @@ export function access(): ApiMiddleware {
 function principalOf(event: ApiEvent): Principal {
   const context: Record<string, unknown> = event.requestContext?.authorizer ?? {}
   const role = ROLES.find((known) => known === context.role)
-  if (!role || typeof context.bindings !== 'string') throw new UnauthenticatedError()
-  return { role, bindings: JSON.parse(context.bindings) }
+  const { bindings, keyId } = context
+  if (!role || typeof bindings !== 'string' || typeof keyId !== 'string') throw new UnauthenticatedError()
+  return { role, bindings: JSON.parse(bindings), kind: 'key', id: keyId }
 }
 
 function onlyValue(event: ApiEvent, header: string): string {

@@ -5,13 +5,20 @@ import type { Scope } from '../../src/tenancy/scope.ts'
 import type { Route } from './routes.ts'
 
 /** Who calls, as the authorizer told it. */
-export type Principal = Pick<ApiKeyRecord, 'role' | 'bindings'>
+export type Principal = Pick<ApiKeyRecord, 'role' | 'bindings'> & {
+  /** Whether the caller is known by a token of the identity provider, or by an API key alone. */
+  kind: 'user' | 'key'
+  /** The `sub` of the token, or the id of the key. */
+  id: string
+}
 
 /** What the middlewares find out about a request, one after the other. */
 export interface Call {
   route: Route
   scope: Scope
   principal: Principal
+  /** The parameters of the path, as they stood in it. */
+  params: Readonly<Record<string, string>>
   /** The parsed JSON body. */
   body: unknown
 }

@@ -1,5 +1,8 @@
 import type { Role } from '../../src/keys/types.ts'
 
+/** What UMA resource a service is, with the scope of it that a route needs: `sandbox-memory#write`. */
+export type Permission = `${string}#${'read' | 'write' | 'delete'}`
+
 /** One route of the API. The stack makes a gateway method of it, and the function dispatches on it. */
 export interface Route<Action extends string = string> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -7,5 +10,7 @@ export interface Route<Action extends string = string> {
   path: string
   /** The least role that may call it. */
   role: Role
+  /** What an identity provider is asked about a caller with a bearer token. */
+  permission: Permission
   action: Action
 }

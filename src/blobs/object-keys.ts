@@ -11,6 +11,12 @@ export const OBJECT_PREFIXES = {
   bodies: 'bodies/',
   /** Large request and answer bodies on their way; none is kept. */
   staging: 'staging/',
+  /** What people may look for, by project: the summaries and artifacts of tasks. */
+  projects: 'projects/',
+  /** Small blobs of a workspace put together for a fast restore: derived, and free to be dropped. */
+  bundles: 'bundles/',
+  /** Contents of sandbox files. */
+  files: 'files/',
 } as const
 
 /** Where all blobs of a scope begin. */

@@ -13,6 +13,16 @@ import type { Scope } from '../tenancy/scope.ts'
  * | report     | `R#tenant#project`              | `<time>#<run>`              |
  * | scope      | `SCOPES`                        | `tenant#project`            |
  * | API key    | `KEYS`                          | `<key id>`                  |
+ * | task       | `M#tenant#project`              | `<task id>`                 |
+ * | excerpt    | `X#tenant#project`              | `<task id>`                 |
+ * | turn       | `T#tenant#project#<task id>`    | `<turn>` and what is of it  |
+ * | dead task  | `D#tenant#project`              | `<task id>#<generation>`    |
+ * | sandbox    | `B#tenant#project`              | `<sandbox id>`              |
+ * | workspace  | `K#tenant#project`              | `<workspace key>`           |
+ * | fingerprint| `G#tenant#project#<hash>`       | what `src/sandboxes` names  |
+ * | file       | `F#tenant#project#<owner hash>` | what `src/files` names      |
+ * | provider id| `A#tenant#project#<owner hash>` | what `src/anthropic` names  |
+ * | upload     | `U#tenant#project`              | `<upload id>`               |
  *
  * Tenants and projects hold no `#`, and everything arbitrary is a hash, so that no two parts can join to the same key.
  * A thread lies beside its checkpoints: one query reads both, and four, one a shard, read a whole
@@ -91,4 +101,57 @@ export const API_KEYS_PARTITION = 'KEYS'
 
 export function apiKeyKey(keyId: string): Key {
   return { pk: API_KEYS_PARTITION, sk: keyId }
+}
+
+/** The partition of the tasks of a project: the catalog of its memory. */
+export function taskPartition(scope: Scope): string {
+  return `M#${scope.tenant}#${scope.project}`
+}
+
+export function taskKey(scope: Scope, taskId: string): Key {
+  return { pk: taskPartition(scope), sk: taskId }
+}
+
+/** The beginning of a task's newest summary, apart from the task: it is written less often. */
+export function excerptKey(scope: Scope, taskId: string): Key {
+  return { pk: `X#${scope.tenant}#${scope.project}`, sk: taskId }
+}
+
+/** The partition of the turns of a task, of all its generations. Task ids hold no `#`. */
+export function turnPartition(scope: Scope, taskId: string): string {
+  return `T#${scope.tenant}#${scope.project}#${taskId}`
+}
+
+/** The partition of what is left of deleted tasks. */
+export function deadTaskPartition(scope: Scope): string {
+  return `D#${scope.tenant}#${scope.project}`
+}
+
+export function sandboxPartition(scope: Scope): string {
+  return `B#${scope.tenant}#${scope.project}`
+}
+
+export function workspaceKey(scope: Scope, name: string): Key {
+  return { pk: `K#${scope.tenant}#${scope.project}`, sk: name }
+}
+
+export function fingerprintPartition(scope: Scope, fingerprintHash: string): string {
+  return `G#${scope.tenant}#${scope.project}#${fingerprintHash}`
+}
+
+export function filePartition(scope: Scope, ownerHash: string): string {
+  return `F#${scope.tenant}#${scope.project}#${ownerHash}`
+}
+
+export function providerIdPartition(scope: Scope, ownerHash: string): string {
+  return `A#${scope.tenant}#${scope.project}#${ownerHash}`
+}
+
+/** The partition of uploads on their way to be artifacts or files. */
+export function uploadPartition(scope: Scope): string {
+  return `U#${scope.tenant}#${scope.project}`
+}
+
+export function uploadKey(scope: Scope, uploadId: string): Key {
+  return { pk: uploadPartition(scope), sk: uploadId }
 }

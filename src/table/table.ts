@@ -12,6 +12,7 @@ import {
   PutCommand,
   QueryCommand,
   type QueryCommandOutput,
+  TransactGetCommand,
   TransactWriteCommand,
   type TransactWriteCommandInput,
   UpdateCommand,
@@ -45,6 +46,19 @@ export type WriteResult = { done: true; item: Item | undefined } | { done: false
 
 /** What a transaction came to; `refused[i]` is there when action i's condition failed, with the item as it was. */
 export type TransactResult = { done: true } | { done: false; refused: Array<{ item: Item | undefined } | undefined> }
+
+export interface QueryOptions {
+  /** What the sort keys begin with. */
+  prefix?: string
+  /** Begins behind this sort key, which must begin with the prefix. */
+  after?: string
+  /** Reads these attributes alone. */
+  attributes?: readonly string[]
+  /** The last sort key first. */
+  reverse?: boolean
+  /** The most items of one page, for callers that need few. */
+  pageSize?: number
+}
 
 /** What requests to the table have cost. */
 export interface CapacityMeter {
@@ -90,16 +104,28 @@ export class Table {
   }
 
   /**
-   * The items of a partition whose sort key begins with `prefix`, in the order of their sort keys, a page (1 MB) at a
+   * The items of up to 100 distinct keys as they were at one instant, in the order of the keys.
+   * @throws TransientError when a transaction held one of them.
+   */
+  async transactGet(keys: readonly Key[]): Promise<(Item | undefined)[]> {
+    const TransactItems = keys.map((key) => ({ Get: { TableName: this.name, Key: { ...key } } }))
+    try {
+      const { Responses = [] } = await this.#client.send(new TransactGetCommand({ TransactItems }))
+      return keys.map((_key, index) => Responses[index]?.Item)
+    } catch (error) {
+      if (!(error instanceof TransactionCanceledException)) throw error
+      throw asTransient(error) ?? error
+    }
+  }
+
+  /**
+   * The items of a partition whose sort key begins with `prefix`, in the order of their sort keys or the reverse, a page (1 MB) at a
    * time. A page is not read at one instant: other writes may come between its items. A page that fails in passing is
    * read again by itself.
    * @throws UnavailableError
    */
-  async *query(
-    partition: string,
-    options: { prefix?: string; after?: string; attributes?: readonly string[] } = {},
-  ): AsyncGenerator<Item[]> {
-    const { prefix = '', after, attributes } = options
+  async *query(partition: string, options: QueryOptions = {}): AsyncGenerator<Item[]> {
+    const { prefix = '', after, attributes, reverse = false, pageSize } = options
     const projection = attributes && {
       ProjectionExpression: attributes.map((_name, index) => `#a${index}`).join(', '),
       ExpressionAttributeNames: Object.fromEntries(attributes.map((name, index) => [`#a${index}`, name])),
@@ -115,6 +141,8 @@ export class Table {
               KeyConditionExpression: prefix === '' ? 'pk = :pk' : 'pk = :pk AND begins_with(sk, :prefix)',
               ExpressionAttributeValues: { ':pk': partition, ...(prefix !== '' && { ':prefix': prefix }) },
               ...projection,
+              ...(reverse && { ScanIndexForward: false }),
+              ...(pageSize !== undefined && { Limit: pageSize }),
               ...this.#capacity,
               ExclusiveStartKey: start,
             }),
@@ -174,10 +202,8 @@ export class Table {
         item: reason.Item && unmarshall(reason.Item),
       }))
       const other = reasons.find(({ code }) => code !== 'none' && code !== 'conditionalcheckfailed')
-      if (other && transientReasons.has(other.code)) {
-        throw new TransientError(`DynamoDB cancelled a transaction: ${other.code}.`, { cause: error })
-      }
-      if (other || reasons.length === 0) throw error
+      if (other) throw asTransient(error) ?? error
+      if (reasons.length === 0) throw error
       return {
         done: false,
         refused: reasons.map(({ code, item }) => (code === 'none' ? undefined : { item })),
@@ -247,6 +273,14 @@ const transientReasons: ReadonlySet<string> = new Set([
   'provisionedthroughputexceeded',
   'requestlimitexceeded',
 ])
+
+/** The error as one that passes, when the first reason that is no failed condition is such. */
+function asTransient(error: TransactionCanceledException): TransientError | undefined {
+  const codes = (error.CancellationReasons ?? []).map(({ Code }) => (Code ?? 'none').toLowerCase())
+  const reason = codes.find((code) => code !== 'none' && code !== 'conditionalcheckfailed')
+  if (reason === undefined || !transientReasons.has(reason)) return undefined
+  return new TransientError(`DynamoDB cancelled a transaction: ${reason}.`, { cause: error })
+}
 
 function conditionInput({ condition, names, values }: Condition) {
   return {
