@@ -18,3 +18,17 @@ export const PRESIGNED_SECONDS = 900
 
 /** The largest object that one PutObject takes: 5 GiB. */
 export const MAX_BLOB_BYTES = 5_368_709_120
+
+/** The meta of a turn, in bytes of compact JSON in UTF-8. */
+export const MAX_META_BYTES = 65_536
+
+/** The summary of a turn, in bytes of UTF-8. */
+export const MAX_SUMMARY_BYTES = 1_048_576
+
+export const MAX_ARTIFACT_BYTES = 52_428_800
+
+/** Names in one turn. */
+export const MAX_ARTIFACTS = 10_000
+
+/** How long a task is kept after its last write, unless the stack says otherwise: 30 days. */
+export const MEMORY_RETENTION_SECONDS = 2_592_000
