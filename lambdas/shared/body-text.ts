@@ -17,13 +17,14 @@ export interface BodyTextOptions {
  */
 export function bodyText({ upload }: BodyTextOptions = {}): ApiMiddleware {
   const bodyTextBefore = ({ event }: ApiRequest): void => {
-    event.body = event.httpMethod === 'GET' ? JSON.stringify(readQuery(event)) : readText(event, upload)
+    event.body = event.httpMethod === 'GET' ? JSON.stringify(readQuery(event)) : readJsonText(event, upload)
     event.isBase64Encoded = false
   }
   return { before: bodyTextBefore }
 }
 
-function readQuery(event: ApiEvent): Record<string, string> {
+/** The query parameters. @throws InvalidInputError naming one that stands twice */
+export function readQuery(event: ApiEvent): Record<string, string> {
   const single = Object.entries(event.queryStringParameters ?? {}).map(
     ([name, value]) => [name, [value ?? '']] as const,
   )
@@ -38,17 +39,32 @@ function readQuery(event: ApiEvent): Record<string, string> {
   )
 }
 
-function readText(event: ApiEvent, upload: string | undefined): string {
+/**
+ * The body as text.
+ * @param upload the path to name in the refusal of a body over the inline limit
+ * @throws UnsupportedMediaTypeError, PayloadTooLargeError, InvalidInputError (field `body`)
+ */
+export function readJsonText(event: ApiEvent, upload?: string): string {
   const types = headerValues(event, 'content-type')
   if (types.length !== 1 || !jsonTypePattern.test(types[0] ?? '')) throw new UnsupportedMediaTypeError(JSON_TYPE)
+  const bytes = readBytes(event, upload)
+  if (bytes.length === 0) throw new InvalidInputError('body', 'The body is empty; it must be a JSON object.')
+  return decodeUtf8(bytes)
+}
+
+/**
+ * The bytes of the body, whatever way the gateway delivered them.
+ * @param upload the path to name in the refusal of a body over the inline limit
+ * @throws PayloadTooLargeError
+ */
+export function readBytes(event: ApiEvent, upload?: string): Buffer {
   const bytes = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')
   if (bytes.length > INLINE_LIMIT_BYTES) {
     throw new PayloadTooLargeError(`The body may have at most ${INLINE_LIMIT_BYTES} bytes.`, {
       ...(upload && { upload }),
     })
   }
-  if (bytes.length === 0) throw new InvalidInputError('body', 'The body is empty; it must be a JSON object.')
-  return decodeUtf8(bytes)
+  return bytes
 }
 
 /** @throws InvalidInputError where a lenient decoder would put replacement characters. */

@@ -4,16 +4,16 @@ import { stagingObjectKey } from '../../src/blobs/object-keys.ts'
 import { presignGet } from '../../src/blobs/presign.ts'
 import { INLINE_LIMIT_BYTES } from '../../src/limits.ts'
 import { retryTransient } from '../../src/table/transient.ts'
-import { json } from '../shared/answer.ts'
-import type { ApiMiddleware, ApiRequest } from '../shared/request.ts'
+import { json } from './answer.ts'
+import type { ApiMiddleware, ApiRequest } from './request.ts'
 
-/** Sends an answer that is too large for the function's own answer by way of S3: 303 with a presigned GET. */
+/** Sends a JSON answer that is too large for the function's own answer by way of S3: 303 with a presigned GET. */
 export function largeAnswer(s3: S3Client, bucketName: string): ApiMiddleware {
   const largeAnswerAfter = async (request: ApiRequest): Promise<void> => {
     const { response } = request
     const scope = request.event.call?.scope
     // A string has at least as many UTF-8 bytes as code units, and at most three times as many.
-    if (!response || !scope || response.body.length * 3 <= INLINE_LIMIT_BYTES) return
+    if (!response || !scope || response.isBase64Encoded || response.body.length * 3 <= INLINE_LIMIT_BYTES) return
     const body = Buffer.from(response.body)
     if (body.length <= INLINE_LIMIT_BYTES) return
     const objectKey = stagingObjectKey(scope, `answer-${randomUUID()}`)
