@@ -1,15 +1,13 @@
+import { Logger } from '@aws-lambda-powertools/logger'
+
 export type LogLevel = 'INFO' | 'WARN' | 'ERROR'
+
+const METHODS = { INFO: 'info', WARN: 'warn', ERROR: 'error' } as const
+
+// The stack sets POWERTOOLS_LOG_LEVEL to INFO; in a process of somebody else's the lines of each request would be noise.
+const logger = new Logger({ ...(process.env.POWERTOOLS_LOG_LEVEL === undefined && { logLevel: 'WARN' }) })
 
 /** One structured line; errors with name, message, stack and causes. Give it nothing that a caller sent. */
 export function log(level: LogLevel, message: string, fields: Record<string, unknown>): void {
-  const line = JSON.stringify({ level, message, ...fields }, (_key, value: unknown) =>
-    value instanceof Error ? describeError(value) : value,
-  )
-  if (level === 'ERROR') console.error(line)
-  else if (level === 'WARN') console.warn(line)
-  else console.log(line)
-}
-
-function describeError(error: Error): Record<string, unknown> {
-  return { name: error.name, message: error.message, stack: error.stack, cause: error.cause }
+  logger[METHODS[level]](message, fields)
 }
