@@ -179,14 +179,14 @@ describe('rights', () => {
 
 describe('failures of our own', () => {
   it('are 500 without details, and logged as one line', async () => {
-    const error = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+    const error = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
     const failing = recordingHandler(async () => Promise.reject(new Error('secret detail')))
     const answer = await call(failing.handler, head)
     expect(answer.status).toBe(500)
     expect(errorOf(answer).code).toBe('internal_error')
     expect(JSON.stringify(answer)).not.toContain('secret')
     expect(error).toHaveBeenCalledTimes(1)
-    const line = String(error.mock.calls[0]?.[0])
+    const line = String(error.mock.calls[0]?.[0]).trimEnd()
     expect(line).not.toContain('\n')
     expect(JSON.parse(line)).toMatchObject({
       level: 'ERROR',
@@ -203,7 +203,7 @@ describe('failures of our own', () => {
     ['of the SDK: a 5xx', Object.assign(new Error('down'), { $metadata: { httpStatusCode: 503 } })],
     ['of the network', Object.assign(new Error('reset'), { code: 'ECONNRESET' })],
   ])('that pass are 503 with retry-after, and logged: %s', async (_what, failure) => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+    const warn = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
     const failing = recordingHandler(async () => Promise.reject(failure))
     const answer = await call(failing.handler, head)
     expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
@@ -212,7 +212,7 @@ describe('failures of our own', () => {
   })
 
   it('are 500 for other errors of the SDK', async () => {
-    vi.spyOn(console, 'error').mockImplementation(() => undefined)
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true)
     const refused = Object.assign(new Error('no'), { name: 'ValidationException', $metadata: { httpStatusCode: 400 } })
     const failing = recordingHandler(async () => Promise.reject(refused))
     expect((await call(failing.handler, head)).status).toBe(500)
