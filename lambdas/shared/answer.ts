@@ -6,10 +6,15 @@ const HEADERS = { 'cache-control': 'no-store' }
 
 /** An answer with a JSON body. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): APIGatewayProxyResult {
+  return jsonText(status, stringifyJson(body), headers)
+}
+
+/** An answer with a body that is the text of JSON already. */
+export function jsonText(status: number, body: string, headers: Record<string, string> = {}): APIGatewayProxyResult {
   return {
     statusCode: status,
     headers: { ...HEADERS, 'content-type': 'application/json', ...headers },
-    body: stringifyJson(body),
+    body,
     isBase64Encoded: false,
   }
 }
