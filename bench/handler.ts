@@ -3,6 +3,7 @@ import type { APIGatewayProxyEvent, APIGatewayRequestAuthorizerEvent, Context } 
 import { createHandler as createAuthorizer } from '../lambdas/authorizer/handler.ts'
 import { createHandler as createCheckpoints } from '../lambdas/checkpoints/handler.ts'
 import { createHandler as createInstances } from '../lambdas/instances/handler.ts'
+import { writeCaller } from '../lambdas/shared/caller.ts'
 import { type CheckpointStore, createCheckpointStore } from '../src/checkpoints/store.ts'
 import { createKeyStore } from '../src/keys/store.ts'
 import { startEngines } from '../test/support/engines.ts'
@@ -125,7 +126,14 @@ function apiEvent(path: string, body: unknown): APIGatewayProxyEvent {
     stageVariables: null,
     requestContext: {
       requestId: 'bench',
-      authorizer: { keyId: 'bench', role: 'writer', bindings: '[{"tenant":"acme","project":"demo"}]' },
+      authorizer: writeCaller({
+        kind: 'key',
+        id: 'bench',
+        role: 'writer',
+        bindings: [[{ tenant: 'acme', project: 'demo' }]],
+        rights: [],
+        denied: false,
+      }),
     } as unknown as APIGatewayProxyEvent['requestContext'],
     body: Buffer.from(JSON.stringify(body)).toString('base64'),
     isBase64Encoded: true,

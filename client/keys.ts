@@ -1,4 +1,4 @@
-import type { ApiKeyRecord, CreateKeyInput, KeyBinding, KeyStore, Role } from '../src/keys/types.ts'
+import type { ApiKeyRecord, CreateKeyInput, KeyBinding, KeyStore, Right, Role } from '../src/keys/types.ts'
 import type { Transport } from './transport.ts'
 
 const BASE = '/sandbox/keys/v1'
@@ -8,6 +8,7 @@ interface KeyJson {
   name: string
   role: Role
   bindings: KeyBinding[]
+  rights: Right[]
   created_at: string
   revoked_at?: string
 }
@@ -25,11 +26,11 @@ export class ClientKeyStore implements KeyStore {
     this.#transport = transport
   }
 
-  async create({ name, role, bindings }: CreateKeyInput): Promise<{ key: string; record: ApiKeyRecord }> {
+  async create({ name, role, bindings, rights = [] }: CreateKeyInput): Promise<{ key: string; record: ApiKeyRecord }> {
     // A repeat would make a second key, and the first would be in nobody's hands.
     const { key, record } = await this.#transport.call<{ key: string; record: KeyJson }>(
       BASE,
-      { name, role, bindings },
+      { name, role, bindings, rights },
       'key',
       { repeatable: false },
     )
@@ -53,12 +54,13 @@ export class ClientKeyStore implements KeyStore {
   }
 }
 
-function readRecord({ id, name, role, bindings, created_at, revoked_at }: KeyJson): ApiKeyRecord {
+function readRecord({ id, name, role, bindings, rights, created_at, revoked_at }: KeyJson): ApiKeyRecord {
   return {
     id,
     name,
     role,
     bindings,
+    rights,
     createdAt: Date.parse(created_at),
     ...(revoked_at !== undefined && { revokedAt: Date.parse(revoked_at) }),
   }

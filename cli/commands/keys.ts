@@ -1,5 +1,13 @@
-import { type Command, Option } from 'commander'
-import { type ApiKeyRecord, type KeyBinding, type KeyStore, ROLES, type Role } from '../../src/keys/types.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import {
+  type ApiKeyRecord,
+  type KeyBinding,
+  type KeyStore,
+  RIGHTS,
+  type Right,
+  ROLES,
+  type Role,
+} from '../../src/keys/types.ts'
 import { type CommandContext, type ConnectionOptions, openSession, withConnection } from '../context.ts'
 import { UsageError } from '../errors.ts'
 import { isoTime, printable } from '../format.ts'
@@ -9,6 +17,7 @@ interface CreateOptions extends ConnectionOptions {
   name: string
   role: Role
   bind?: string[]
+  right?: Right[]
   table?: string
   region?: string
 }
@@ -45,6 +54,7 @@ function registerCreate(keys: Command, context: CommandContext): void {
       ...all,
       value,
     ])
+    .addOption(new Option('--right <right>', 'what it may do beside its role; repeatable').argParser(parseRight))
     .option('--table <name>', 'write to this table with AWS credentials instead of over the API')
     .option('--region <region>', 'AWS region of --table')
     .addHelpText(
@@ -55,11 +65,12 @@ first key of a new deployment.
 
 Examples:
   $ sandkeep keys create --name ci --role writer --bind acme/site
+  $ sandkeep keys create --name worker --role writer --bind acme/site --right act_for_users --right act_as_sandbox
   $ sandkeep keys create --name admin --role platform --bind '*/*' --table Sandkeep --region eu-west-1`,
     )
     .action(async (options: CreateOptions) => {
-      const { name, role } = options
-      const input = { name, role, bindings: (options.bind ?? []).map(parseBinding) }
+      const { name, role, right: rights = [] } = options
+      const input = { name, role, rights, bindings: (options.bind ?? []).map(parseBinding) }
       const created =
         options.table === undefined
           ? await createOverApi(context, options, input)
@@ -101,17 +112,24 @@ function parseBinding(text: string): KeyBinding {
   throw new UsageError(`--bind should be TENANT/PROJECT (or */*), not "${text}".`)
 }
 
-function describe({ id, name, role, bindings, createdAt, revokedAt }: ApiKeyRecord) {
-  const revoked = revokedAt === undefined ? {} : { revoked_at: isoTime(revokedAt) }
-  return { id, name, role, bindings, created_at: isoTime(createdAt), ...revoked }
+function parseRight(text: string, others: Right[] = []): Right[] {
+  const right = RIGHTS.find((known) => known === text)
+  if (right) return [...others, right]
+  throw new InvalidArgumentError(`Allowed choices are ${RIGHTS.join(', ')}.`)
 }
 
-function row({ id, name, role, bindings, createdAt, revokedAt }: ApiKeyRecord): string[] {
+function describe({ id, name, role, bindings, rights, createdAt, revokedAt }: ApiKeyRecord) {
+  const revoked = revokedAt === undefined ? {} : { revoked_at: isoTime(revokedAt) }
+  return { id, name, role, bindings, rights, created_at: isoTime(createdAt), ...revoked }
+}
+
+function row({ id, name, role, bindings, rights, createdAt, revokedAt }: ApiKeyRecord): string[] {
   const scopes = bindings.map(({ tenant, project }) => `${tenant}/${project}`).join(' ')
   return [
     printable(id),
     role,
     printable(scopes),
+    rights.join(' ') || '-',
     isoTime(createdAt) ?? '-',
     revokedAt === undefined ? 'active' : `revoked ${isoTime(revokedAt) ?? '-'}`,
     printable(name),

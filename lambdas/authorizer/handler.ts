@@ -1,6 +1,8 @@
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda'
-import { createKeyStore } from '../../src/keys/store.ts'
+import { createKeyStore, rightsOf } from '../../src/keys/store.ts'
 import type { ApiKeyRecord } from '../../src/keys/types.ts'
+import { ownerText } from '../shared/access.ts'
+import { type Caller, writeCaller } from '../shared/caller.ts'
 import type { HandlerConfig } from '../shared/config.ts'
 import { log } from '../shared/log.ts'
 import { headerValues } from '../shared/request.ts'
@@ -22,7 +24,7 @@ export function createAuthorizer(verify: (key: string) => Promise<ApiKeyRecord |
     const record = key === undefined || others.length > 0 ? null : await verifyLogged(verify, key, event)
     // The gateway answers 401 to this very message.
     if (!record) throw new Error('Unauthorized')
-    return allow(record, event.methodArn)
+    return allow(callerOf(record), event.methodArn)
   }
 }
 
@@ -40,14 +42,19 @@ async function verifyLogged(
   }
 }
 
-function allow({ id, role, bindings }: ApiKeyRecord, methodArn: string): APIGatewayAuthorizerResult {
+function callerOf(record: ApiKeyRecord): Caller {
+  const { id, role, bindings } = record
+  return { kind: 'key', id, keyId: id, role, bindings: [bindings], rights: rightsOf(record), denied: false }
+}
+
+function allow(caller: Caller, methodArn: string): APIGatewayAuthorizerResult {
   const [api, stage] = methodArn.split('/')
   return {
-    principalId: id,
+    principalId: ownerText(caller),
     policyDocument: {
       Version: '2012-10-17',
       Statement: [{ Action: 'execute-api:Invoke', Effect: 'Allow', Resource: `${api}/${stage}/*/*` }],
     },
-    context: { keyId: id, role, bindings: JSON.stringify(bindings) },
+    context: writeCaller(caller),
   }
 }

@@ -1,14 +1,23 @@
 import * as z from 'zod'
 import { ForbiddenError, NotFoundError } from '../../src/errors.ts'
 import { allows, createKeyStore } from '../../src/keys/store.ts'
-import { type ApiKeyRecord, type KeyBinding, type KeyLookup, type KeyStore, ROLES } from '../../src/keys/types.ts'
+import {
+  type ApiKeyRecord,
+  type KeyBinding,
+  type KeyLookup,
+  type KeyStore,
+  RIGHTS,
+  ROLES,
+} from '../../src/keys/types.ts'
 import { isScopeName } from '../../src/tenancy/scope.ts'
+import { hasRight } from '../shared/access.ts'
 import { action } from '../shared/action.ts'
 import { json, noContent } from '../shared/answer.ts'
 import { type ApiHandler, createApiHandler } from '../shared/api.ts'
 import { bodyText } from '../shared/body-text.ts'
 import type { HandlerConfig } from '../shared/config.ts'
 import { fixedJson } from '../shared/fixed-json.ts'
+import type { Principal } from '../shared/request.ts'
 import { timestamp } from '../shared/timestamp.ts'
 import { ROUTES } from './routes.ts'
 
@@ -25,6 +34,7 @@ const create = z.strictObject({
     .array(z.strictObject({ tenant: scopeName, project: scopeName }))
     .min(1)
     .max(100),
+  rights: z.array(z.enum(RIGHTS)).max(RIGHTS.length).default([]),
 })
 const list = z.strictObject({ page: z.string().optional() })
 const revoke = z.strictObject({ id: z.string() })
@@ -44,13 +54,14 @@ export function createServiceHandler(keys: KeyStore & KeyLookup): ApiHandler {
     body: [bodyText(), ...fixedJson()],
     actions: {
       create: action(create, async (input, { principal }) => {
-        if (!covers(principal.bindings, input.bindings)) throw new ForbiddenError()
+        const grants = input.rights.every((right) => hasRight(principal, right))
+        if (!grants || !covers(principal, input.bindings)) throw new ForbiddenError()
         const { key, record } = await keys.create(input)
         return json(201, { key, record: shown(record) })
       }),
       list: action(list, async ({ page = '' }, { principal }) => {
         const records = await keys.list()
-        const rest = records.filter((record) => placeOf(record) > page && covers(principal.bindings, record.bindings))
+        const rest = records.filter((record) => placeOf(record) > page && covers(principal, record.bindings))
         const shownRecords = rest.slice(0, PAGE_KEYS)
         const last = shownRecords.at(-1)
         return json(200, {
@@ -60,7 +71,7 @@ export function createServiceHandler(keys: KeyStore & KeyLookup): ApiHandler {
       }),
       revoke: action(revoke, async ({ id }, { principal }) => {
         const record = await keys.get(id)
-        if (!record || !covers(principal.bindings, record.bindings)) throw new NotFoundError('There is no such key.')
+        if (!record || !covers(principal, record.bindings)) throw new NotFoundError('There is no such key.')
         await keys.revoke(id)
         return noContent()
       }),
@@ -73,17 +84,18 @@ function placeOf({ createdAt, id }: ApiKeyRecord): string {
   return `${timestamp(createdAt)}.${id}`
 }
 
-/** Whether each of the inner bindings lies within one of the outer; only `*` holds `*`. */
-function covers(outer: readonly KeyBinding[], inner: readonly KeyBinding[]): boolean {
-  return inner.every((binding) => allows(outer, binding))
+/** Whether each binding lies within what the caller may reach; only `*` holds `*`. */
+function covers(caller: Principal, bindings: readonly KeyBinding[]): boolean {
+  return bindings.every((binding) => caller.bindings.every((outer) => allows(outer, binding)))
 }
 
-function shown({ id, name, role, bindings, createdAt, revokedAt }: ApiKeyRecord) {
+function shown({ id, name, role, bindings, rights, createdAt, revokedAt }: ApiKeyRecord) {
   return {
     id,
     name,
     role,
     bindings,
+    rights,
     created_at: timestamp(createdAt),
     ...(revokedAt !== undefined && { revoked_at: timestamp(revokedAt) }),
   }

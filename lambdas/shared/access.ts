@@ -1,33 +1,38 @@
-import { ForbiddenError, InvalidInputError, UnauthenticatedError } from '../../src/errors.ts'
+import { ForbiddenError, InvalidInputError, UnauthenticatedError, UnavailableError } from '../../src/errors.ts'
 import { allows, roleIncludes } from '../../src/keys/store.ts'
-import { ROLES } from '../../src/keys/types.ts'
+import type { Right } from '../../src/keys/types.ts'
 import { PROJECT_HEADER, parseScope, TENANT_HEADER } from '../../src/tenancy/scope.ts'
+import { readCaller, UNAVAILABLE } from './caller.ts'
 import { type ApiEvent, type ApiMiddleware, type ApiRequest, headerValues, type Principal } from './request.ts'
 
 /**
  * The one place where a request gets its scope: from the tenancy headers, checked against what the authorizer says
- * about the key, and against the route's role.
- * @throws UnauthenticatedError, InvalidInputError naming the header, ForbiddenError
+ * about the caller, and against the route's role. The refusals come in this order, whatever else is wrong.
+ * @throws UnauthenticatedError, InvalidInputError naming the header, UnavailableError, ForbiddenError
  */
 export function access(): ApiMiddleware {
   const accessBefore = ({ event }: ApiRequest): void => {
-    const principal = principalOf(event)
+    const caller = readCaller(event.requestContext?.authorizer ?? {})
+    if (!caller) throw new UnauthenticatedError()
     const scope = parseScope(onlyValue(event, TENANT_HEADER), onlyValue(event, PROJECT_HEADER))
-    const role = event.call?.route?.role
-    if (!role || !roleIncludes(principal.role, role) || !allows(principal.bindings, scope)) {
-      throw new ForbiddenError()
-    }
-    event.call = { ...event.call, principal, scope }
+    if (caller === UNAVAILABLE) throw new UnavailableError('The identity provider did not answer. Try again.')
+    const { role, bindings, rights, kind, id, denied } = caller
+    const needed = event.call?.route?.role
+    const allowed = !denied && needed && role && roleIncludes(role, needed)
+    if (!allowed || bindings.length === 0 || !bindings.every((list) => allows(list, scope))) throw new ForbiddenError()
+    event.call = { ...event.call, principal: { role, bindings, rights, kind, id }, scope }
   }
   return { before: accessBefore }
 }
 
-function principalOf(event: ApiEvent): Principal {
-  const context: Record<string, unknown> = event.requestContext?.authorizer ?? {}
-  const role = ROLES.find((known) => known === context.role)
-  const { bindings, keyId } = context
-  if (!role || typeof bindings !== 'string' || typeof keyId !== 'string') throw new UnauthenticatedError()
-  return { role, bindings: JSON.parse(bindings), kind: 'key', id: keyId }
+/** Whether the caller may do what the right is for. */
+export function hasRight({ rights }: Pick<Principal, 'rights'>, right: Right): boolean {
+  return rights.includes(right)
+}
+
+/** How the caller is recorded as the owner of something: a user and a key never come to the same text. */
+export function ownerText({ kind, id }: Pick<Principal, 'kind' | 'id'>): string {
+  return `${kind}:${id}`
 }
 
 function onlyValue(event: ApiEvent, header: string): string {

@@ -1,11 +1,15 @@
 import type middy from '@middy/core'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
-import type { ApiKeyRecord } from '../../src/keys/types.ts'
+import type { KeyBinding, Right, Role } from '../../src/keys/types.ts'
 import type { Scope } from '../../src/tenancy/scope.ts'
 import type { Route } from './routes.ts'
 
 /** Who calls, as the authorizer told it. */
-export type Principal = Pick<ApiKeyRecord, 'role' | 'bindings'> & {
+export interface Principal {
+  role: Role
+  /** Each of these lists has to hold a tenant and project that the caller may reach: one of the key, one of the token. */
+  bindings: readonly (readonly KeyBinding[])[]
+  rights: readonly Right[]
   /** Whether the caller is known by a token of the identity provider, or by an API key alone. */
   kind: 'user' | 'key'
   /** The `sub` of the token, or the id of the key. */
@@ -23,10 +27,16 @@ export interface Call {
   body: unknown
 }
 
+/** A call of a function that streams its answers. */
+export interface StreamCall extends Call {
+  /** Aborted when the caller has gone away or the answer broke off: nobody reads what an action would still give. */
+  signal: AbortSignal
+}
+
 /** An event of the gateway, with what is known about it so far. */
 export interface ApiEvent extends Omit<APIGatewayProxyEvent, 'body'> {
   body: string | null
-  call?: Partial<Call>
+  call?: Partial<StreamCall>
 }
 
 export type ApiRequest = middy.Request<ApiEvent, APIGatewayProxyResult>

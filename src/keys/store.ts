@@ -11,6 +11,8 @@ import {
   type KeyBinding,
   type KeyLookup,
   type KeyStore,
+  RIGHTS,
+  type Right,
   ROLES,
   type Role,
 } from './types.ts'
@@ -40,9 +42,12 @@ export function createKeyStore({ dynamodb, tableName, now = Date.now }: KeyStore
       const id = randomBytes(8).toString('hex')
       const key = `skp_${id}_${randomBytes(32).toString('hex')}`
       const { name, role, bindings } = input
-      const record: ApiKeyRecord = { id, name, role, bindings, createdAt: now() }
-      const { createdAt } = record
-      await retryTransient(() => table.put({ ...apiKeyKey(id), name, role, bindings, createdAt, hash: hashOf(key) }))
+      const rights = RIGHTS.filter((right) => input.rights?.includes(right))
+      const createdAt = now()
+      await retryTransient(() =>
+        table.put({ ...apiKeyKey(id), name, role, bindings, rights, createdAt, hash: hashOf(key) }),
+      )
+      const record: ApiKeyRecord = { id, name, role, bindings, rights, createdAt }
       return { key, record }
     },
     async get(id) {
@@ -88,6 +93,11 @@ export function roleIncludes(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
 }
 
+/** The rights of a role, and those that were given beside it. */
+export function rightsOf({ role, rights }: { role: Role | null; rights: readonly Right[] }): readonly Right[] {
+  return role === 'platform' ? RIGHTS : rights
+}
+
 function covers(bound: string, name: string): boolean {
   return bound === '*' || bound === name
 }
@@ -102,13 +112,15 @@ function readRecord(item: Item): ApiKeyRecord {
     name: item.name as string,
     role: item.role as Role,
     bindings: item.bindings as KeyBinding[],
+    // Keys that were made before there were rights have none.
+    rights: (item.rights ?? []) as Right[],
     createdAt: item.createdAt as number,
   }
   if (item.revokedAt !== undefined) record.revokedAt = item.revokedAt as number
   return record
 }
 
-function checkInput({ name, role, bindings }: CreateKeyInput): void {
+function checkInput({ name, role, bindings, rights = [] }: CreateKeyInput): void {
   if (typeof name !== 'string' || name.trim() === '' || name.length > MAX_NAME_LENGTH || !name.isWellFormed()) {
     throw new InvalidInputError('name', `name must be 1 to ${MAX_NAME_LENGTH} characters.`)
   }
@@ -122,5 +134,8 @@ function checkInput({ name, role, bindings }: CreateKeyInput): void {
       if (value === '*' || isScopeName(value)) continue
       throw new InvalidInputError(`bindings[${index}].${part}`, `bindings[${index}].${part} must be a ${part} or *.`)
     }
+  }
+  if (!Array.isArray(rights) || !rights.every((right) => RIGHTS.includes(right))) {
+    throw new InvalidInputError('rights', `rights must be a list of ${RIGHTS.join(', ')}.`)
   }
 }

@@ -6,6 +6,14 @@ export const ROLES = ['viewer', 'writer', 'project_admin', 'platform'] as const
  */
 export type Role = (typeof ROLES)[number]
 
+/**
+ * What a key may do beside its role. act_for_users: name the user for whom it calls; act_as_sandbox: leave files as a
+ * sandbox does. The role platform has all of them.
+ */
+export const RIGHTS = ['act_for_users', 'act_as_sandbox'] as const
+
+export type Right = (typeof RIGHTS)[number]
+
 /** A tenant and a project that a key is good for; `*` stands for all. */
 export interface KeyBinding {
   tenant: string
@@ -17,6 +25,8 @@ export interface ApiKeyRecord {
   name: string
   role: Role
   bindings: KeyBinding[]
+  /** Those that were given to it, in the order of `RIGHTS`. */
+  rights: Right[]
   /** Milliseconds since the epoch. */
   createdAt: number
   revokedAt?: number
@@ -26,6 +36,8 @@ export interface CreateKeyInput {
   name: string
   role: Role
   bindings: KeyBinding[]
+  /** Default none. */
+  rights?: readonly Right[]
 }
 
 export interface KeyStore {

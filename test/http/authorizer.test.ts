@@ -8,6 +8,7 @@ const record: ApiKeyRecord = {
   name: 'n',
   role: 'writer',
   bindings: [{ tenant: 'acme', project: '*' }],
+  rights: ['act_for_users'],
   createdAt: 1,
 }
 const asked: string[] = []
@@ -36,7 +37,7 @@ afterEach(() => {
 describe('a good key', () => {
   it('is allowed every method of the stage, with what it may do in the context', async () => {
     expect(await authorizer(event({ 'X-Api-Key': ['good'] }))).toStrictEqual({
-      principalId: 'key-1',
+      principalId: 'key:key-1',
       policyDocument: {
         Version: '2012-10-17',
         Statement: [
@@ -47,13 +48,21 @@ describe('a good key', () => {
           },
         ],
       },
-      context: { keyId: 'key-1', role: 'writer', bindings: '[{"tenant":"acme","project":"*"}]' },
+      context: {
+        kind: 'key',
+        id: 'key-1',
+        keyId: 'key-1',
+        role: 'writer',
+        bindings: '[[{"tenant":"acme","project":"*"}]]',
+        rights: '["act_for_users"]',
+        denied: 'false',
+      },
     })
   })
 
   it.each(['x-api-key', 'X-API-KEY', 'X-Api-Key'])('is found as %s', async (name) => {
-    expect((await authorizer(event({ [name]: ['good'] }))).principalId).toBe('key-1')
-    expect((await authorizer(event(undefined, { [name]: 'good' }))).principalId).toBe('key-1')
+    expect((await authorizer(event({ [name]: ['good'] }))).principalId).toBe('key:key-1')
+    expect((await authorizer(event(undefined, { [name]: 'good' }))).principalId).toBe('key:key-1')
   })
 })
 

@@ -41,6 +41,7 @@ it('creates a key that works until it is revoked', async () => {
         name: 'ci',
         role: 'viewer',
         bindings,
+        rights: [],
         created_at: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
       },
     },
@@ -62,10 +63,28 @@ it('creates a key that works until it is revoked', async () => {
 it('has the same shape in the client', async () => {
   const { key, record } = await platform.keys.create({ name: 'n', role: 'writer', bindings })
   expect(key).toMatch(/^skp_/)
-  expect(record).toStrictEqual({ id: record.id, name: 'n', role: 'writer', bindings, createdAt: expect.any(Number) })
+  expect(record).toStrictEqual({
+    id: record.id,
+    name: 'n',
+    role: 'writer',
+    bindings,
+    rights: [],
+    createdAt: expect.any(Number),
+  })
   await platform.keys.revoke(record.id)
   expect(await platform.keys.list()).toContainEqual({ ...record, revokedAt: expect.any(Number) })
   await expect(platform.keys.revoke('nobody')).rejects.toMatchObject({ status: 404, code: 'not_found' })
+})
+
+it('keeps the rights that a key is given, once each', async () => {
+  const { record } = await platform.keys.create({
+    name: 'sandbox',
+    role: 'writer',
+    bindings,
+    rights: ['act_as_sandbox', 'act_for_users'],
+  })
+  expect(record.rights).toStrictEqual(['act_for_users', 'act_as_sandbox'])
+  expect(await platform.keys.list()).toContainEqual(record)
 })
 
 it('lists any number of keys, by pages', async () => {
@@ -131,6 +150,8 @@ it.each([
   [{ name: 'n', role: 'viewer', bindings: [] }, 'bindings'],
   [{ name: 'n', role: 'viewer', bindings: [{ tenant: 'a' }] }, 'bindings.0.project'],
   [{ name: 'n', role: 'viewer', bindings: [{ tenant: 'a*', project: '*' }] }, 'bindings.0.tenant'],
+  [{ name: 'n', role: 'viewer', bindings, rights: 'act_for_users' }, 'rights'],
+  [{ name: 'n', role: 'viewer', bindings, rights: ['root'] }, 'rights.0'],
   [{ name: 'n', role: 'viewer', bindings, key: 'mine' }, 'key'],
 ])('refuses %j, naming %s', async (body, field) => {
   const answer = await send('POST', '', body, await api.createKey('platform'))

@@ -1,7 +1,7 @@
-import { QueryCommand } from '@aws-sdk/client-dynamodb'
+import { QueryCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb'
 import { afterAll, describe, expect } from 'vitest'
-import { allows, createKeyStore, roleIncludes } from '../../src/keys/store.ts'
-import { type CreateKeyInput, ROLES } from '../../src/keys/types.ts'
+import { allows, createKeyStore, rightsOf, roleIncludes } from '../../src/keys/store.ts'
+import { type CreateKeyInput, RIGHTS, type Right, ROLES } from '../../src/keys/types.ts'
 import { startEngines } from '../support/engines.ts'
 import { check } from './support/check.ts'
 
@@ -16,7 +16,7 @@ describe('an API key', () => {
   check('is known by its text, which is shown once and kept nowhere', async () => {
     const { key, record } = await keys.create(input)
     expect(key).toMatch(/^skp_[0-9a-f]{16}_[0-9a-f]{64}$/)
-    expect(record).toEqual({ id: key.slice(4, 20), createdAt: time, ...input })
+    expect(record).toEqual({ id: key.slice(4, 20), createdAt: time, rights: [], ...input })
     expect(await keys.verify(key)).toEqual(record)
     const { Items } = await engines.dynamodb.send(
       new QueryCommand({
@@ -58,6 +58,21 @@ describe('an API key', () => {
     }
   })
 
+  check('has the rights that it was given, once each, and none when it is older than they are', async () => {
+    const rights: Right[] = ['act_as_sandbox', 'act_for_users', 'act_as_sandbox']
+    const { key, record } = await keys.create({ ...input, rights })
+    expect(record.rights).toEqual(['act_for_users', 'act_as_sandbox'])
+    expect(await keys.verify(key)).toEqual(record)
+    await engines.dynamodb.send(
+      new UpdateItemCommand({
+        TableName: engines.tableName,
+        Key: { pk: { S: 'KEYS' }, sk: { S: record.id } },
+        UpdateExpression: 'REMOVE rights',
+      }),
+    )
+    expect(await keys.verify(key)).toEqual({ ...record, rights: [] })
+  })
+
   check('is listed with all others, oldest first', async () => {
     const before = (await keys.list()).length
     const created: string[] = []
@@ -87,6 +102,8 @@ describe('an API key', () => {
     ['bindings[0].tenant', { ...input, bindings: [{ tenant: 'a*', project: '*' }] }],
     ['bindings[1].project', { ...input, bindings: [...input.bindings, { tenant: 'acme', project: '' }] }],
     ['bindings[0].project', { ...input, bindings: [{ tenant: 'acme', project: 'a#b' }] }],
+    ['rights', { ...input, rights: 'act_for_users' }],
+    ['rights', { ...input, rights: ['act_for_users', 'root'] }],
   ]
   check('is not made of bad input, and the field is named', async () => {
     const before = (await keys.list()).length
@@ -116,6 +133,12 @@ describe('rights', () => {
     }
     for (const text of granted) expect(allows(bindings, scope(text)), text).toBe(true)
     for (const text of refused) expect(allows(bindings, scope(text)), text).toBe(false)
+  })
+
+  check('beside the role are all for the role platform', () => {
+    expect(rightsOf({ role: 'platform', rights: [] })).toEqual(RIGHTS)
+    expect(rightsOf({ role: 'project_admin', rights: ['act_as_sandbox'] })).toEqual(['act_as_sandbox'])
+    expect(rightsOf({ role: null, rights: [] })).toEqual([])
   })
 
   check('of a role include those of the roles before it', () => {

@@ -1,5 +1,8 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
 import type { ApiHandler } from '../../../lambdas/shared/api.ts'
+import { writeCaller } from '../../../lambdas/shared/caller.ts'
+import type { Principal } from '../../../lambdas/shared/request.ts'
+import { rightsOf } from '../../../src/keys/store.ts'
 import type { KeyBinding, Role } from '../../../src/keys/types.ts'
 
 export interface EventInput {
@@ -14,12 +17,15 @@ export interface EventInput {
   headers?: Record<string, string | string[] | undefined>
   role?: Role
   bindings?: KeyBinding[]
+  /** Who calls, where it matters: the key `key-1` by default. */
+  principal?: Partial<Pick<Principal, 'kind' | 'id' | 'rights'>>
 }
 
 const everywhere: KeyBinding[] = [{ tenant: '*', project: '*' }]
 
 /** A REST proxy event of the shape that AWS documents, with all types as the API's binary types. */
-export function proxyEvent({ method = 'POST', path, query, body = {}, headers, role, bindings }: EventInput) {
+export function proxyEvent({ method = 'POST', path, query, body = {}, headers, ...caller }: EventInput) {
+  const { role = 'platform', bindings = everywhere, principal } = caller
   const bytes = bodyBytes(body)
   const all: Record<string, string | string[] | undefined> = {
     'content-type': 'application/json',
@@ -44,7 +50,15 @@ export function proxyEvent({ method = 'POST', path, query, body = {}, headers, r
     stageVariables: null,
     requestContext: {
       requestId: 'request-1',
-      authorizer: { keyId: 'key-1', role: role ?? 'platform', bindings: JSON.stringify(bindings ?? everywhere) },
+      authorizer: writeCaller({
+        kind: 'key',
+        id: 'key-1',
+        rights: rightsOf({ role, rights: [] }),
+        ...principal,
+        role,
+        bindings: [bindings],
+        denied: false,
+      }),
     } as unknown as APIGatewayProxyEvent['requestContext'],
     body: bytes && Buffer.from(bytes).toString('base64'),
     isBase64Encoded: bytes !== null,
