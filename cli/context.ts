@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { type Command, Option } from 'commander'
-import type { BlobExchange } from '../src/blobs/types.ts'
+import type { BlobExchange, BlobStore } from '../src/blobs/types.ts'
 import type { SandboxCheckpointStore } from '../src/checkpoints/types.ts'
 import type { KeyStore } from '../src/keys/types.ts'
 import type { SweepService } from '../src/sweep/service.ts'
@@ -13,7 +13,7 @@ import { type Environment, resolveSettings, type Settings } from './settings.ts'
 /** What the commands use of a deployment. */
 export interface Client {
   checkpoints: SandboxCheckpointStore
-  blobs: BlobExchange
+  blobs: BlobExchange & Pick<BlobStore, 'get' | 'put'>
   keys: KeyStore
   sweeps: SweepService
 }

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { registerDiff } from './commands/diff.ts'
+import { registerDoctor } from './commands/doctor.ts'
 import { registerFork } from './commands/fork.ts'
 import { registerKeys } from './commands/keys.ts'
 import { registerLog } from './commands/log.ts'
@@ -68,6 +69,7 @@ function createProgram(context: CommandContext): Command {
   registerSweep(program, context)
   registerUsage(program, context)
   registerKeys(program, context)
+  registerDoctor(program, context)
   return program
 }
 

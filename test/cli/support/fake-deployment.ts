@@ -50,6 +50,8 @@ export async function startFakeDeployment(): Promise<FakeDeployment> {
     client: {
       checkpoints: {} as SandboxCheckpointStore,
       blobs: {
+        get: async () => Promise.reject(new Error('Push and pull go by presigned requests.')),
+        put: async () => Promise.reject(new Error('Push and pull go by presigned requests.')),
         async prepareUploads(wanted) {
           fake.requests.push('uploads')
           return wanted.filter(({ key }) => !blobs.has(key)).map(({ key }) => ({ key, upload: presign('PUT', key) }))
