@@ -6,10 +6,10 @@ import type { Call } from './request.ts'
 export type Action = (call: Call) => Promise<APIGatewayProxyResult>
 
 /** An action: a schema of the request's body, and what to do with what it lets through. */
-export function action<Schema extends z.ZodType>(
+export function action<Schema extends z.ZodType, ItsCall extends Call, Result>(
   schema: Schema,
-  run: (input: z.output<Schema>, call: Call) => Promise<APIGatewayProxyResult>,
-): Action {
+  run: (input: z.output<Schema>, call: ItsCall) => Promise<Result>,
+): (call: ItsCall) => Promise<Result> {
   return async (call) => run(parseInput(schema, call.body), call)
 }
 

@@ -19,23 +19,35 @@ export interface ApiOptions<Name extends string> {
   body: readonly ApiMiddleware[]
 }
 
-/** A function of the API: the middlewares in the order of refusal, then the route's action. Made once a container. */
+/** A function of the API: the middlewares, then the route's action. Made once a container. */
 export function createApiHandler<Name extends string>({ routes, actions, body }: ApiOptions<Name>): ApiHandler {
-  const table: Record<string, Action> = actions
-  const runAction = async ({ call }: ApiEvent): Promise<APIGatewayProxyResult> => {
-    const run = call?.route && table[call.route.action]
-    if (!run) throw new Error(`The route ${call?.route?.path} has no action.`)
-    return run(call as Call)
-  }
+  const runAction = async ({ call }: ApiEvent): Promise<APIGatewayProxyResult> =>
+    actionOf<Action>(actions, call)(call as Call)
   const handler = middy<ApiEvent, APIGatewayProxyResult>().handler(runAction)
-  handler
-    .use(largeText())
-    .use(requestId())
-    .use(securityHeaders() as ApiMiddleware)
-    .use(router(routes))
-    .use(access())
-  for (const middleware of body) handler.use(middleware)
-  // On errors the last one used comes first: the others then find an answer to complete.
-  handler.use(errorAnswer())
+  handler.use(largeText())
+  for (const middleware of apiMiddlewares(routes, body)) handler.use(middleware)
   return async (event, context) => handler(event as ApiEvent, context)
+}
+
+/**
+ * What every request passes, in the order of refusal. An answer passes it the other way.
+ * @param body sets `call.body`
+ */
+export function apiMiddlewares(routes: readonly Route[], body: readonly ApiMiddleware[]): ApiMiddleware[] {
+  return [
+    requestId(),
+    securityHeaders() as ApiMiddleware,
+    router(routes),
+    access(),
+    ...body,
+    // On errors the last one used comes first: the others then find an answer to complete.
+    errorAnswer(),
+  ]
+}
+
+/** The action of the route that was found. */
+export function actionOf<Run>(actions: Readonly<Record<string, Run>>, call: Partial<Call> | undefined): Run {
+  const run = call?.route && actions[call.route.action]
+  if (!run) throw new Error(`The route ${call?.route?.path} has no action.`)
+  return run
 }

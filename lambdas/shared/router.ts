@@ -21,7 +21,7 @@ export function router(routes: readonly Route[]): ApiMiddleware {
     if (!candidates) throw new NotFoundError('There is no such route.')
     const route = candidates.find(({ method }) => method === event.httpMethod)
     if (!route) throw new MethodNotAllowedError(candidates.map(({ method }) => method))
-    event.call = { route, params: (event.pathParameters ?? {}) as Record<string, string> }
+    event.call = { ...event.call, route, params: (event.pathParameters ?? {}) as Record<string, string> }
   }
   return { before: routerBefore }
 }
