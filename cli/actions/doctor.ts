@@ -59,12 +59,12 @@ async function write({ checkpoints, blobs }: Client, signal: AbortSignal): Promi
     const checkpoint = {
       id: `${THREAD}-${randomBytes(8).toString('hex')}`,
       threadId: THREAD,
+      parentCheckpointId: expectedHeadId,
       reason: 'automatic' as const,
       createdAt: Date.now(),
       conversation: [],
       files: [{ kind: 'file' as const, path: 'doctor', blobKey, size: bytes.length }],
       artifacts: [],
-      ...(expectedHeadId !== null && { parentCheckpointId: expectedHeadId }),
     }
     await checkpoints.append({ checkpoint, expectedHeadId, writer })
     try {
