@@ -39,7 +39,8 @@ const refusals: readonly GatewayRefusal[] = [
     type: T.REQUEST_TOO_LARGE,
     status: 413,
     code: 'payload_too_large',
-    message: 'The body of the request is too large. A request for checkpoints may be uploaded before.',
+    message:
+      'The body of the request is too large. A request for checkpoints may be uploaded before. For an artifact, POST to its path with /upload at the end.',
     upload: `${BASE}/uploads`,
   },
   {

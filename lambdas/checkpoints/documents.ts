@@ -4,7 +4,7 @@ import { InvalidInputError, PayloadTooLargeError } from '../../src/errors.ts'
 import { STAGED_LIMIT_BYTES } from '../../src/limits.ts'
 import { retryTransient } from '../../src/table/transient.ts'
 import type { Scope } from '../../src/tenancy/scope.ts'
-import { decodeUtf8 } from '../shared/body-text.ts'
+import { decodeUtf8, parseJson } from '../shared/body-text.ts'
 import type { ApiMiddleware, ApiRequest } from '../shared/request.ts'
 
 const uploadIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -23,14 +23,6 @@ export function documents(s3: S3Client, bucketName: string): ApiMiddleware {
     event.call = { ...event.call, body }
   }
   return { before: documentsBefore }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    throw new InvalidInputError('body', 'The body is not valid JSON.', { cause })
-  }
 }
 
 function isUploadReference(body: unknown): body is { upload_id: unknown } {

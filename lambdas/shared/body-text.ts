@@ -75,3 +75,12 @@ export function decodeUtf8(bytes: Uint8Array): string {
     throw new InvalidInputError('body', 'The body is not valid UTF-8.', { cause })
   }
 }
+
+/** @throws InvalidInputError (field `body`) */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new InvalidInputError('body', 'The body is not valid JSON.', { cause })
+  }
+}

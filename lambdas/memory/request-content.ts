@@ -1,0 +1,81 @@
+import { InvalidInputError } from '../../src/errors.ts'
+import { parseJson, readBytes, readJsonText, readQuery } from '../shared/body-text.ts'
+import { type ApiEvent, type ApiMiddleware, type ApiRequest, headerValues } from '../shared/request.ts'
+import { type MemoryAction, UPLOAD_PATH } from './routes.ts'
+
+/** What a PUT of an artifact sends. */
+export interface ArtifactContent {
+  bytes: Uint8Array
+  contentType: string
+}
+
+/** The headers of a GET that say what of an artifact is wanted. */
+export interface ArtifactConditions {
+  query: Record<string, string>
+  range: string[]
+  ifRange: string[]
+  ifNoneMatch: string[]
+}
+
+const MAX_CONTENT_TYPE_LENGTH = 256
+const contentTypePattern = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
+
+/**
+ * Sets `call.body` to what the request brings, as its action takes it: text, bytes, fixed fields, query parameters.
+ * @throws UnsupportedMediaTypeError, PayloadTooLargeError, InvalidInputError
+ */
+export function requestContent(): ApiMiddleware {
+  const requestContentBefore = ({ event }: ApiRequest): void => {
+    const action = event.call?.route?.action
+    event.call = { ...event.call, body: readers[action as MemoryAction](event) }
+  }
+  return { before: requestContentBefore }
+}
+
+const nothing = (): undefined => undefined
+
+const readers: Record<MemoryAction, (event: ApiEvent) => unknown> = {
+  putTurn: (event) => readJsonText(event),
+  getTurn: readQuery,
+  putArtifact: readArtifact,
+  getArtifact: readConditions,
+  startUpload: (event) => parseJson(readJsonText(event)),
+  completeUpload: nothing,
+  listTasks: readQuery,
+  getTask: readQuery,
+  deleteTask: nothing,
+}
+
+function readArtifact(event: ApiEvent): ArtifactContent {
+  return { contentType: readContentType(event), bytes: readBytes(event, uploadPath(event)) }
+}
+
+/** Where to announce the artifact that the path names. */
+function uploadPath(event: ApiEvent): string {
+  return UPLOAD_PATH.replace(/\{(\w+)\}/g, (_braced, parameter) => event.call?.params?.[parameter] ?? '')
+}
+
+/** What can stand in a header again, of the download's answer and of the object. */
+function readContentType(event: ApiEvent): string {
+  const [type = '', ...others] = headerValues(event, 'content-type')
+  if (others.length > 0) throw new InvalidInputError('content-type', 'The header Content-Type must stand once.')
+  return type === '' ? 'application/octet-stream' : checkContentType('content-type', type)
+}
+
+/** @throws InvalidInputError naming the field */
+export function checkContentType(field: string, type: string): string {
+  if (type.length <= MAX_CONTENT_TYPE_LENGTH && contentTypePattern.test(type)) return type
+  throw new InvalidInputError(
+    field,
+    `${field} must be 1 to ${MAX_CONTENT_TYPE_LENGTH} visible characters of ASCII, with spaces between them.`,
+  )
+}
+
+function readConditions(event: ApiEvent): ArtifactConditions {
+  return {
+    query: readQuery(event),
+    range: headerValues(event, 'range'),
+    ifRange: headerValues(event, 'if-range'),
+    ifNoneMatch: headerValues(event, 'if-none-match'),
+  }
+}
