@@ -3,4 +3,5 @@ export const ENVIRONMENT = {
   tableName: 'TABLE_NAME',
   bucketName: 'BUCKET_NAME',
   sweepFunction: 'SWEEP_FUNCTION',
+  memoryRetention: 'SANDBOX_MEMORY_RETENTION_SEC',
 } as const
