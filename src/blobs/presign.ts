@@ -9,8 +9,8 @@ export interface PresignPutInput {
   objectKey: string
   /** Bytes; S3 refuses any other length. */
   size: number
-  /** S3 refuses bytes that do not hash to it. */
-  sha256Hex: string
+  /** S3 refuses bytes that do not hash to it. Without it, it takes any of that size. */
+  sha256Hex?: string | undefined
   /** Default `application/octet-stream`. */
   contentType?: string
   /** `*`: S3 answers 412 when the object is there already. */
@@ -21,14 +21,14 @@ export interface PresignPutInput {
 const unhoistableHeaders = new Set(['x-amz-checksum-sha256'])
 const signedOnPut = new Set(['host', 'content-length', 'content-type', 'if-none-match', 'x-amz-checksum-sha256'])
 
-/** An upload of exactly one content: length, type and SHA-256 are signed. Holds for `PRESIGNED_SECONDS`. */
+/** An upload of one length and type, and of exactly one content where its SHA-256 is known. Holds for `PRESIGNED_SECONDS`. */
 export async function presignPut(input: PresignPutInput): Promise<PresignedRequest> {
   const contentType = input.contentType ?? 'application/octet-stream'
-  const checksum = Buffer.from(input.sha256Hex, 'hex').toString('base64')
+  const { sha256Hex } = input
   const headers = {
     'content-length': String(input.size),
     'content-type': contentType,
-    'x-amz-checksum-sha256': checksum,
+    ...(sha256Hex !== undefined && { 'x-amz-checksum-sha256': Buffer.from(sha256Hex, 'hex').toString('base64') }),
     ...(input.ifNoneMatch && { 'if-none-match': input.ifNoneMatch }),
   }
   const { signingDate, expiresAt } = validity()
@@ -46,14 +46,19 @@ export interface PresignGetInput {
   objectKey: string
   /** The content type of the answer, when it is not to be the stored one. */
   responseContentType?: string
+  /** The `content-disposition` of the answer: ASCII. */
+  responseContentDisposition?: string
 }
 
 /** A download of one object. Holds for `PRESIGNED_SECONDS`. */
 export async function presignGet(input: PresignGetInput): Promise<PresignedRequest> {
   const { signingDate, expiresAt } = validity()
   const { presign } = await presigningTo(input.s3, input.bucketName)
-  const type = input.responseContentType
-  const query: Record<string, string> = type === undefined ? {} : { 'response-content-type': type }
+  const { responseContentType: type, responseContentDisposition: disposition } = input
+  const query: Record<string, string> = {
+    ...(type !== undefined && { 'response-content-type': type }),
+    ...(disposition !== undefined && { 'response-content-disposition': disposition }),
+  }
   const url = await presign(
     { method: 'GET', objectKey: input.objectKey, headers: {}, query },
     { expiresIn: PRESIGNED_SECONDS, signingDate },
