@@ -47,3 +47,12 @@ export function stagingObjectPrefix(scope: Scope): string {
 export function stagingObjectKey(scope: Scope, id: string): string {
   return stagingObjectPrefix(scope) + id
 }
+
+/** Where the contents of all files of a scope begin. */
+export function fileObjectPrefix(scope: Scope): string {
+  return `${OBJECT_PREFIXES.files}${scope.tenant}/${scope.project}/`
+}
+
+export function fileObjectKey(scope: Scope, fileId: string): string {
+  return fileObjectPrefix(scope) + fileId
+}

@@ -20,7 +20,10 @@ import type { Scope } from '../tenancy/scope.ts'
  * | sandbox    | `B#tenant#project`              | `<sandbox id>`              |
  * | workspace  | `K#tenant#project`              | `<workspace key>`           |
  * | fingerprint| `G#tenant#project#<hash>`       | what `src/sandboxes` names  |
- * | file       | `F#tenant#project#<owner hash>` | what `src/files` names      |
+ * | file       | `F#tenant#project`              | `f#<file id>`               |
+ * | listed file| `F#tenant#project#<owner hash>` | `<time>#<file id>`          |
+ * | file intent| `F#tenant#project`              | `i#<time>#<random>`         |
+ * | claim      | `P#<provider's id>`             | `P`                         |
  * | provider id| `A#tenant#project#<owner hash>` | what `src/anthropic` names  |
  * | upload     | `U#tenant#project`              | `<upload id>`               |
  *
@@ -139,8 +142,32 @@ export function fingerprintPartition(scope: Scope, fingerprintHash: string): str
   return `G#${scope.tenant}#${scope.project}#${fingerprintHash}`
 }
 
+/** The partition of all files of a project, by id, and of what its uploads to a provider have begun. */
+export function filesPartition(scope: Scope): string {
+  return `F#${scope.tenant}#${scope.project}`
+}
+
+/** What the sort keys of files, and of intents to upload one, begin with. */
+export const FILE_ITEMS = 'f#'
+export const FILE_INTENTS = 'i#'
+
+export function fileKey(scope: Scope, fileId: string): Key {
+  return { pk: filesPartition(scope), sk: FILE_ITEMS + fileId }
+}
+
+/** Names of intents sort by the time of their beginning. */
+export function fileIntentKey(scope: Scope, name: string): Key {
+  return { pk: filesPartition(scope), sk: FILE_INTENTS + name }
+}
+
+/** The list of the files of one owner. */
 export function filePartition(scope: Scope, ownerHash: string): string {
-  return `F#${scope.tenant}#${scope.project}#${ownerHash}`
+  return `${filesPartition(scope)}#${ownerHash}`
+}
+
+/** Says that what a provider has under an id belongs to a project of this table. */
+export function providerClaimKey(providerId: string): Key {
+  return { pk: `P#${providerId}`, sk: 'P' }
 }
 
 export function providerIdPartition(scope: Scope, ownerHash: string): string {
