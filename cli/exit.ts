@@ -117,11 +117,12 @@ function statusOf(error: unknown): number | undefined {
 function ofStatus(status: number, text: string, error: unknown, failure: Make): Failure {
   const request =
     error instanceof Error && 'requestId' in error && error.requestId ? ` (request ${error.requestId})` : ''
-  if (status === 401) return failure(EXIT.auth, `The API key is not valid: ${text} Check --api-key or SANDBOX_API_KEY.`)
+  if (status === 401)
+    return failure(EXIT.auth, `The API key or the token is not valid: ${text} Check SANDBOX_API_KEY and SANDBOX_TOKEN.`)
   if (status === 403) {
     return failure(
       EXIT.auth,
-      `The API key does not allow this: ${text} Check the tenant, the project and the key's role.`,
+      `The API key or the token does not allow this: ${text} Check the tenant, the project and the role.`,
     )
   }
   if (status === 404) return failure(EXIT.notFound, `${text}${request}`)

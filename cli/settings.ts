@@ -8,7 +8,9 @@ import { errnoOf, UsageError } from './errors.ts'
 /** What is needed to talk to a deployment. */
 export interface Settings {
   url: string
-  apiKey: string
+  /** This or a token, or both. */
+  apiKey?: string
+  token?: string
   tenant: string
   project: string
 }
@@ -24,9 +26,12 @@ interface Source {
 const SOURCES: Readonly<Record<keyof Settings, Source>> = {
   url: { option: '--url', variable: 'SANDBOX_GATEWAY_URL', configKey: 'url' },
   apiKey: { option: '--api-key', variable: 'SANDBOX_API_KEY', configKey: 'api_key' },
+  token: { option: '--token', variable: 'SANDBOX_TOKEN', configKey: 'token' },
   tenant: { option: '--tenant', variable: 'SANDBOX_TENANT', configKey: 'tenant' },
   project: { option: '--project', variable: 'SANDBOX_PROJECT', configKey: 'project' },
 }
+
+const names = Object.keys(SOURCES) as Array<keyof Settings>
 
 /** Where the configuration is read from. */
 export function configFile(env: Environment): string {
@@ -44,41 +49,54 @@ export function stateFolder(env: Environment): string {
 }
 
 /**
- * The settings: each from its flag, else its environment variable, else the configuration file.
+ * The settings: each from its flag, else its environment variable, else the configuration file. The key and the token
+ * of the file count only where neither is given otherwise: a token is not sent with somebody else's key by chance.
  * @throws UsageError that names what is missing or malformed, and how to give it.
  */
 export async function resolveSettings(flags: Partial<Settings>, env: Environment): Promise<Settings> {
   const found: Partial<Settings> = {}
-  const names = Object.keys(SOURCES) as Array<keyof Settings>
   for (const name of names) {
     const value = flags[name] || env[SOURCES[name].variable]
     if (value) found[name] = value
   }
-  if (names.some((name) => found[name] === undefined)) {
+  const lacking = missingNames(found)
+  if (lacking.length > 0) {
     const config = await readConfig(configFile(env))
-    for (const name of names) {
+    for (const name of lacking) {
       const value = config[SOURCES[name].configKey]
-      if (found[name] === undefined && value !== undefined) found[name] = value
+      if (value !== undefined) found[name] = value
     }
   }
-  const { url, apiKey, tenant, project } = found
-  if (url === undefined || apiKey === undefined || tenant === undefined || project === undefined) {
-    throw missing(
-      names.filter((name) => found[name] === undefined).map((name) => SOURCES[name]),
-      configFile(env),
-    )
+  const { url, tenant, project, ...credentials } = found
+  if (url === undefined || tenant === undefined || project === undefined || Object.keys(credentials).length === 0) {
+    throw missing(missingNames(found), configFile(env))
   }
   checkUrl(url)
   checkScope(tenant, project)
-  return { url, apiKey, tenant, project }
+  return { url, tenant, project, ...credentials }
 }
 
-function missing(sources: Source[], file: string): UsageError {
+/** What is not there yet; of the key and the token, both are missing or none. */
+function missingNames({ url, apiKey, token, tenant, project }: Partial<Settings>): Array<keyof Settings> {
+  const given: Record<keyof Settings, unknown> = {
+    url,
+    apiKey: apiKey ?? token,
+    token: token ?? apiKey,
+    tenant,
+    project,
+  }
+  return names.filter((name) => given[name] === undefined)
+}
+
+function missing(lacking: Array<keyof Settings>, file: string): UsageError {
   const list = (texts: string[]) => texts.join(', ')
+  const sources = lacking.filter((name) => name !== 'token').map((name) => SOURCES[name])
   const options = list(sources.map(({ option }) => option))
   const variables = list(sources.map(({ variable }) => variable))
   const keys = list(sources.map(({ configKey }) => `"${configKey}"`))
-  return new UsageError(`Missing settings. Give ${options}; or set ${variables}; or put ${keys} into ${file}.`)
+  const { option, variable } = SOURCES.token
+  const or = lacking.includes('token') ? ` Instead of the key a token will do: ${option} or ${variable}.` : ''
+  return new UsageError(`Missing settings. Give ${options}; or set ${variables}; or put ${keys} into ${file}.${or}`)
 }
 
 async function readConfig(file: string): Promise<Record<string, string>> {
@@ -93,12 +111,17 @@ async function readConfig(file: string): Promise<Record<string, string>> {
   try {
     config = JSON.parse(text)
   } catch (error) {
-    throw new UsageError(`${file} is not valid JSON. It should hold "url", "api_key", "tenant" and "project".`, {
-      cause: error,
-    })
+    throw new UsageError(
+      `${file} is not valid JSON. It should hold "url", "api_key" or "token", "tenant" and "project".`,
+      {
+        cause: error,
+      },
+    )
   }
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {
-    throw new UsageError(`${file} should hold one JSON object with "url", "api_key", "tenant" and "project".`)
+    throw new UsageError(
+      `${file} should hold one JSON object with "url", "api_key" or "token", "tenant" and "project".`,
+    )
   }
   const strings: Record<string, string> = {}
   for (const { configKey } of Object.values(SOURCES)) {

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { SandkeepNetworkError } from './errors.ts'
-import type { Settings } from './options.ts'
+import type { Connection } from './options.ts'
 
 export interface HttpRequest {
   method: string
@@ -22,20 +22,20 @@ const BYTES_PER_MS = 64
  * One request and its whole answer.
  * @throws SandkeepNetworkError; the signal's reason when the caller ended it
  */
-export async function exchange(settings: Settings, request: HttpRequest): Promise<HttpAnswer> {
-  return guarded(settings, request, async (signal) => {
-    const response = await send(settings, request, signal)
+export async function exchange(connection: Connection, request: HttpRequest): Promise<HttpAnswer> {
+  return guarded(connection, request, async (signal) => {
+    const response = await send(connection, request, signal)
     return { status: response.status, headers: response.headers, text: await readText(response) }
   })
 }
 
 /** One request, and its answer as soon as the headers are there: the body has no time limit of ours. */
-export async function open(settings: Settings, request: HttpRequest): Promise<Response> {
-  return guarded(settings, request, (signal) => send(settings, request, signal))
+export async function open(connection: Connection, request: HttpRequest): Promise<Response> {
+  return guarded(connection, request, (signal) => send(connection, request, signal))
 }
 
 function send(
-  { fetch }: Settings,
+  { fetch }: Connection,
   { url, method, headers, body }: HttpRequest,
   signal: AbortSignal,
 ): Promise<Response> {
@@ -50,7 +50,7 @@ function send(
 }
 
 async function guarded<T>(
-  { timeoutMs, signal }: Settings,
+  { timeoutMs, signal }: Connection,
   { url, body }: HttpRequest,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

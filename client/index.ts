@@ -11,7 +11,7 @@ export type { ClientCheckpointStore } from './checkpoints.ts'
 export { SandkeepHttpError, SandkeepNetworkError } from './errors.ts'
 export type { ClientInstanceStore } from './instances.ts'
 export type { ClientKeyStore } from './keys.ts'
-export type { ClientOptions } from './options.ts'
+export type { ClientOptions, TokenSource } from './options.ts'
 export type { ClientSweepService } from './sweeps.ts'
 
 const CHECKPOINTS_BASE = '/sandbox/checkpoints/v1'

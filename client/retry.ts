@@ -1,6 +1,6 @@
 import pRetry from 'p-retry'
 import { SandkeepHttpError, SandkeepNetworkError } from './errors.ts'
-import type { Settings } from './options.ts'
+import type { Connection } from './options.ts'
 
 const RETRIES = 4
 const MAX_RETRY_AFTER_SECONDS = 30
@@ -13,7 +13,7 @@ export interface RetryOptions {
 
 /** Does the work, again after failures that pass, with backoff; rejects with the last failure. */
 export function withRetries<T>(
-  { signal, timeoutMs }: Settings,
+  { signal, timeoutMs }: Connection,
   { repeatable }: RetryOptions,
   work: () => Promise<T>,
 ): Promise<T> {

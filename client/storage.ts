@@ -1,7 +1,7 @@
 import type { PresignedRequest } from '../src/blobs/types.ts'
 import { errorFromStorage, SandkeepHttpError } from './errors.ts'
 import { exchange, open } from './exchange.ts'
-import type { Settings } from './options.ts'
+import type { Connection } from './options.ts'
 import { withRetries } from './retry.ts'
 
 /** A presigned request as the API writes it. */
@@ -23,15 +23,15 @@ const EXISTS = 412
 
 /** @throws SandkeepHttpError, SandkeepNetworkError */
 export async function putPresigned(
-  settings: Settings,
+  connection: Connection,
   request: Pick<PresignedRequest, 'method' | 'url' | 'headers'>,
   body: Uint8Array | Blob,
 ): Promise<void> {
   const { method, url } = request
   // `fetch` makes the length from the body, and refuses to be told.
   const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name !== 'content-length'))
-  await withRetries(settings, { repeatable: true }, async () => {
-    const answer = await exchange(settings, { method, url, headers, body })
+  await withRetries(connection, { repeatable: true }, async () => {
+    const answer = await exchange(connection, { method, url, headers, body })
     if (answer.status === 200 || answer.status === EXISTS) return
     const error = errorFromStorage(answer.status, answer.headers, answer.text, url)
     // Under the name of a status that is retried.
@@ -41,11 +41,11 @@ export async function putPresigned(
 
 /** The answer to a presigned download, its body still to be read; null when the object is not there. */
 export async function openPresigned(
-  settings: Settings,
+  connection: Connection,
   { method, url, headers }: PresignedRequest,
 ): Promise<Response | null> {
-  return withRetries(settings, { repeatable: true }, async () => {
-    const response = await open(settings, { method, url, headers })
+  return withRetries(connection, { repeatable: true }, async () => {
+    const response = await open(connection, { method, url, headers })
     if (response.status === 200) return response
     const text = await response.text()
     if (response.status === 404) return null

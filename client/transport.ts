@@ -52,11 +52,11 @@ export class Transport {
     const { method = 'POST', repeatable = true } = options
     const url = this.settings.url + path
     return withRetries(this.settings, { repeatable }, async () => {
+      const headers = await this.settings.headers()
       const answer = await exchange(this.settings, {
         method,
         url,
-        headers:
-          method === 'GET' ? this.settings.headers : { ...this.settings.headers, 'content-type': 'application/json' },
+        headers: method === 'GET' ? headers : { ...headers, 'content-type': 'application/json' },
         ...(method !== 'GET' && { body: sent }),
       })
       if (answer.status === 303) return this.#follow(answer)
