@@ -32,6 +32,7 @@ export interface CommandContext {
 export interface ConnectionOptions {
   url?: string
   apiKey?: string
+  token?: string
   tenant?: string
   project?: string
   json?: boolean
@@ -58,6 +59,7 @@ export function withConnection(command: Command): Command {
     .addOption(
       new Option('--api-key <key>', 'API key; better set SANDBOX_API_KEY, which does not show in process lists'),
     )
+    .addOption(new Option('--token <token>', 'token of the identity provider; better set SANDBOX_TOKEN'))
     .addOption(new Option('--tenant <name>', 'tenant (SANDBOX_TENANT)'))
     .addOption(new Option('--project <name>', 'project (SANDBOX_PROJECT)'))
     .addOption(new Option('--json', 'print the result as JSON'))

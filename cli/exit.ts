@@ -30,7 +30,7 @@ export const EXIT_HELP = `Exit codes:
   2    wrong arguments or missing settings
   3    no such checkpoint, thread or key
   4    conflict: another writer holds the thread, or it changed meanwhile
-  5    the API key is missing rights or not valid
+  5    the API key or the token is missing rights or not valid
   6    the API or the storage cannot be reached
   130  interrupted`
 
@@ -118,7 +118,10 @@ function ofStatus(status: number, text: string, error: unknown, failure: Make): 
   const request =
     error instanceof Error && 'requestId' in error && error.requestId ? ` (request ${error.requestId})` : ''
   if (status === 401)
-    return failure(EXIT.auth, `The API key or the token is not valid: ${text} Check SANDBOX_API_KEY and SANDBOX_TOKEN.`)
+    return failure(
+      EXIT.auth,
+      `The API key or the token is not valid: ${text} Check --api-key (SANDBOX_API_KEY) and --token (SANDBOX_TOKEN).`,
+    )
   if (status === 403) {
     return failure(
       EXIT.auth,

@@ -14,8 +14,9 @@ import type { CommandContext } from './context.ts'
 import { describeFailure, EXIT, EXIT_HELP } from './exit.ts'
 
 const HELP = `
-Settings come from flags, then SANDBOX_GATEWAY_URL, SANDBOX_API_KEY, SANDBOX_TENANT and SANDBOX_PROJECT, then
-$XDG_CONFIG_HOME/sandkeep/config.json (default ~/.config/sandkeep/config.json: "url", "api_key", "tenant", "project").
+Settings come from flags, then SANDBOX_GATEWAY_URL, SANDBOX_API_KEY or SANDBOX_TOKEN, SANDBOX_TENANT and
+SANDBOX_PROJECT, then $XDG_CONFIG_HOME/sandkeep/config.json (default ~/.config/sandkeep/config.json: "url", "api_key" or
+"token", "tenant", "project"). With a key and a token both must be valid, and what both allow is allowed.
 The thread is --thread, else SANDBOX_THREAD, else the name of the folder.
 
 Examples:

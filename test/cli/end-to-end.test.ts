@@ -168,8 +168,14 @@ describe('the history of a thread', () => {
     const admin = (await sandkeep([...direct, '--bind', '*/*'], { env: aws })).stdout.trim()
     const asAdmin = { SANDBOX_API_KEY: admin }
     const created = await sandkeep(['keys', 'create', '--name', 'ci', '--json'], { env: asAdmin })
-    const { key, id, role, bindings } = JSON.parse(created.stdout)
-    expect({ role, bindings }).toEqual({ role: 'writer', bindings: [{ tenant: 'acme', project: 'site' }] })
+    const { key, id, role, bindings, rights } = JSON.parse(created.stdout)
+    const expected = { role: 'writer', bindings: [{ tenant: 'acme', project: 'site' }], rights: [] }
+    expect({ role, bindings, rights }).toEqual(expected)
+    const flags = ['--right', 'act_as_sandbox', '--right', 'act_for_users']
+    const worker = await sandkeep(['keys', 'create', '--name', 'worker', '--json', ...flags], { env: asAdmin })
+    expect(JSON.parse(worker.stdout).rights).toEqual(['act_for_users', 'act_as_sandbox'])
+    const unknown = await sandkeep(['keys', 'create', '--name', 'worker', '--right', 'root'], { env: asAdmin })
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('act_for_users, act_as_sandbox') })
     makeTree(join(folder, 'keyed'), { a: 'x' })
     const asCi = { SANDBOX_API_KEY: key }
     expect((await sandkeep(['push', 'keyed'], { env: asCi })).code).toBe(0)
