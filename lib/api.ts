@@ -6,6 +6,7 @@ import {
   LambdaIntegration,
   LogGroupLogDestination,
   RequestAuthorizer,
+  ResponseTransferMode,
   RestApi,
 } from 'aws-cdk-lib/aws-apigateway'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
@@ -27,6 +28,8 @@ export interface Throttling {
 export interface ServiceRoutes {
   readonly handler: IFunction
   readonly routes: readonly Route[]
+  /** Whether its answers are passed on as they come. Its handler must be one for that. @default false */
+  readonly streams?: boolean
 }
 
 export interface SandkeepApiProps {
@@ -39,6 +42,9 @@ export interface SandkeepApiProps {
 
 /** The longest that the gateway waits for a function, without a raised quota. */
 export const INTEGRATION_TIMEOUT = Duration.seconds(29)
+
+/** The longest that the gateway takes a streamed answer; a function's own timeout may end it before. */
+export const STREAM_TIMEOUT = Duration.minutes(15)
 
 const accessLogFormat = AccessLogFormat.custom(
   JSON.stringify({
@@ -96,9 +102,11 @@ export class SandkeepApi extends Construct {
       identitySources: [],
       resultsCacheTtl: Duration.seconds(0),
     })
-    for (const { handler, routes } of props.services) {
+    for (const { handler, routes, streams } of props.services) {
       const integration = new LambdaIntegration(handler, {
-        timeout: INTEGRATION_TIMEOUT,
+        ...(streams
+          ? { timeout: STREAM_TIMEOUT, responseTransferMode: ResponseTransferMode.STREAM }
+          : { timeout: INTEGRATION_TIMEOUT }),
         scopePermissionToMethod: false,
       })
       for (const [path, ofPath] of Object.entries(Object.groupBy(routes, (route) => route.path))) {

@@ -29,17 +29,23 @@ export async function invoke(
   event: unknown,
   waitMs: number,
 ): Promise<unknown> {
-  const payload = JSON.stringify(event)
-  if (Buffer.byteLength(payload) > MAX_INVOCATION_BYTES) throw new EventTooLargeError('The event is too large.')
+  const copy = copyEvent(event)
   const deadline = Date.now() + model.timeoutMs
   const timeout = Promise.withResolvers<never>()
   const timer = setTimeout(() => timeout.reject(timeoutError(model, waitMs)), Math.min(model.timeoutMs, waitMs))
   try {
-    const running = run(model, handler, JSON.parse(payload), deadline)
+    const running = run(model, handler, copy, deadline)
     return readResult(model, await Promise.race([running, timeout.promise]))
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** What reaches a function. @throws EventTooLargeError */
+export function copyEvent(event: unknown): unknown {
+  const payload = JSON.stringify(event)
+  if (Buffer.byteLength(payload) > MAX_INVOCATION_BYTES) throw new EventTooLargeError('The event is too large.')
+  return JSON.parse(payload)
 }
 
 async function run(model: FunctionModel, handler: LambdaHandler, event: unknown, deadline: number): Promise<unknown> {
@@ -50,7 +56,8 @@ async function run(model: FunctionModel, handler: LambdaHandler, event: unknown,
   }
 }
 
-function timeoutError(model: FunctionModel, waitMs: number): Error {
+/** Whose time is over first: the function's, or that of who waits for it. */
+export function timeoutError(model: FunctionModel, waitMs: number): Error {
   return model.timeoutMs < waitMs
     ? new FunctionError(`The function ${model.name} timed out after ${model.timeoutMs} ms.`)
     : new InvocationTimeoutError(`The function ${model.name} did not answer within ${waitMs} ms.`)
@@ -64,7 +71,7 @@ function readResult(model: FunctionModel, result: unknown): unknown {
   return JSON.parse(text)
 }
 
-function lambdaContext(model: FunctionModel, deadline: number): Context {
+export function lambdaContext(model: FunctionModel, deadline: number): Context {
   const { region, accountId } = LOCAL_API
   return {
     callbackWaitsForEmptyEventLoop: false,

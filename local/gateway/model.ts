@@ -4,6 +4,8 @@ import type { HeaderSource } from './constant-mapping.ts'
 export interface ApiModel {
   resources: ResourceModel[]
   gatewayResponses: ReadonlyMap<string, GatewayResponseModel>
+  /** How long a streamed answer may pause, in milliseconds. */
+  streamIdleMs: number
 }
 
 export interface ResourceModel {
@@ -30,6 +32,9 @@ export interface FunctionModel {
 export interface LambdaIntegrationModel {
   kind: 'lambda'
   function: FunctionModel
+  /** Whether the answer is passed on as it comes. */
+  streams: boolean
+  /** For the whole answer. */
   timeoutMs: number
 }
 

@@ -2,7 +2,8 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type Answer, Refusal } from './refusal.ts'
 import { isRecord } from './template.ts'
 
-const knownFields = new Set(['statusCode', 'headers', 'multiValueHeaders', 'body', 'isBase64Encoded'])
+const headFields = ['statusCode', 'headers', 'multiValueHeaders']
+const answerFields = [...headFields, 'body', 'isBase64Encoded']
 
 /** API Gateway sends its own, and renames those of the function. */
 const remapped = new Set(['connection', 'content-length', 'date', 'server', 'www-authenticate'])
@@ -12,17 +13,33 @@ const remapped = new Set(['connection', 'content-length', 'date', 'server', 'www
  * @throws Refusal as for a malformed result, or for base64 that is none
  */
 export function proxyAnswer(result: unknown): Answer {
-  if (!isRecord(result) || Object.keys(result).some((field) => !knownFields.has(field))) throw malformed()
-  const { statusCode = 200, body, isBase64Encoded = false } = result
-  const status = Number(statusCode)
-  if (!Number.isInteger(status) || status < 200 || status > 599) throw malformed()
+  const fields = readFields(result, answerFields)
+  const { body, isBase64Encoded = false } = fields
   if (body !== undefined && body !== null && typeof body !== 'string') throw malformed()
   if (typeof isBase64Encoded !== 'boolean') throw malformed()
   return {
-    status,
-    headers: readHeaders(result),
+    ...readHead(fields),
     body: isBase64Encoded ? decodeBase64(body ?? '') : Buffer.from(body ?? ''),
   }
+}
+
+/**
+ * The answer without a body that the head of a streamed answer stands for.
+ * @throws Refusal as for a malformed result
+ */
+export function streamedAnswer(head: unknown): Omit<Answer, 'body'> {
+  return readHead(readFields(head, headFields))
+}
+
+function readFields(result: unknown, known: readonly string[]): Record<string, unknown> {
+  if (!isRecord(result) || Object.keys(result).some((field) => !known.includes(field))) throw malformed()
+  return result
+}
+
+function readHead(fields: Record<string, unknown>): Omit<Answer, 'body'> {
+  const status = Number(fields.statusCode ?? 200)
+  if (!Number.isInteger(status) || status < 200 || status > 599) throw malformed()
+  return { status, headers: readHeaders(fields) }
 }
 
 function malformed(cause?: unknown): Refusal {

@@ -1,5 +1,6 @@
 import { FUNCTION_METADATA } from '../../lib/service-function.ts'
 import { readConstantTemplate, readHeaderMappings } from './constant-mapping.ts'
+import { MAX_TIMEOUT_MS, MIN_TIMEOUT_MS, STREAM_IDLE_MS } from './limits.ts'
 import type {
   ApiModel,
   FunctionModel,
@@ -33,7 +34,17 @@ export function readApi(template: Template): ApiModel {
   return {
     resources: readResources(template, functions, authorizers),
     gatewayResponses: readGatewayResponses(template),
+    streamIdleMs: readStreamIdle(api[1]),
   }
+}
+
+/** An API that does not say is for the edge. */
+function readStreamIdle(api: TemplateResource): number {
+  const { Types: types = ['EDGE'] } = asRecord(api.Properties?.EndpointConfiguration)
+  const [type] = Array.isArray(types) ? types : []
+  const idle = STREAM_IDLE_MS[type]
+  if (idle === undefined) throw new Error(`The gateway does not do endpoints of the type ${String(type)}.`)
+  return idle
 }
 
 /** The functions of the template that have a handler here, by logical id. */
@@ -118,11 +129,22 @@ function readIntegration(
   if (integration.Type !== 'AWS_PROXY') {
     throw new Error(`The gateway does not do integrations of the type ${String(integration.Type)}.`)
   }
-  return {
-    kind: 'lambda',
-    function: functionOf(functions, integration.Uri),
-    timeoutMs: Number(integration.TimeoutInMillis ?? 29_000),
+  const streams = readTransferMode(integration)
+  const most = streams ? MAX_TIMEOUT_MS.streamed : MAX_TIMEOUT_MS.buffered
+  const timeoutMs = Number(integration.TimeoutInMillis ?? MAX_TIMEOUT_MS.buffered)
+  if (!(timeoutMs >= MIN_TIMEOUT_MS && timeoutMs <= most)) {
+    throw new Error(`The timeout of an integration must be between ${MIN_TIMEOUT_MS} and ${most} ms.`)
   }
+  return { kind: 'lambda', function: functionOf(functions, integration.Uri), streams, timeoutMs }
+}
+
+/** Whether the answer is streamed, which the mode and what is invoked must say both. */
+function readTransferMode({ ResponseTransferMode: mode = 'BUFFERED', Uri: uri }: Record<string, unknown>): boolean {
+  const invokesStream = JSON.stringify(uri).includes('/response-streaming-invocations')
+  if ((mode !== 'STREAM' && mode !== 'BUFFERED') || invokesStream !== (mode === 'STREAM')) {
+    throw new Error(`The gateway does not do the transfer mode ${String(mode)} with ${JSON.stringify(uri)}.`)
+  }
+  return invokesStream
 }
 
 function readMock(integration: Record<string, unknown>): MockIntegrationModel {

@@ -5,11 +5,13 @@ import { authorize } from './authorize.ts'
 import { declaresTooMuch, readBody } from './body.ts'
 import { answerClientError } from './client-error.ts'
 import { proxyEvent } from './event.ts'
+import type { StreamReceiver } from './function-stream.ts'
 import { EventTooLargeError, InvocationTimeoutError, invoke, type LambdaHandler } from './invoke.ts'
+import { invokeStream, type LambdaStreamHandler } from './invoke-stream.ts'
 import { MAX_HEADER_BYTES } from './limits.ts'
 import { mockAnswer } from './mock-integration.ts'
 import type { ApiModel, LambdaIntegrationModel } from './model.ts'
-import { proxyAnswer } from './proxy-answer.ts'
+import { proxyAnswer, streamedAnswer } from './proxy-answer.ts'
 import { readApi } from './read-api.ts'
 import { headerBytes, type ReceivedRequest, receiveRequest } from './received-request.ts'
 import { type Answer, Refusal, refusalAnswer } from './refusal.ts'
@@ -21,11 +23,13 @@ export interface GatewayOptions {
   template: Template
   /** The handlers of the functions, by the names that the template's metadata has for them. */
   handlers: Readonly<Record<string, LambdaHandler>>
+  /** The handlers of the functions whose answers are streamed. @default none */
+  streamHandlers?: Readonly<Record<string, LambdaStreamHandler>>
   /** @default any free port */
   port?: number
   /** In milliseconds since the epoch. @default Date.now */
   now?: () => number
-  /** Told of what failed inside a request that was answered with 5xx. @default nothing is told */
+  /** Told of what failed inside a request that was answered with 5xx, or of which the answer broke off. @default nothing is told */
   onError?: (error: unknown) => void
 }
 
@@ -77,6 +81,7 @@ class Gateway {
   readonly api: ApiModel
   readonly #find: (path: string) => Match | undefined
   readonly #handlers: ReadonlyMap<string, LambdaHandler>
+  readonly #streamHandlers: ReadonlyMap<string, LambdaStreamHandler>
   readonly #now: () => number
   readonly #onError: (error: unknown) => void
 
@@ -84,19 +89,22 @@ class Gateway {
     this.api = readApi(options.template)
     this.#find = createRouter(this.api)
     this.#handlers = new Map(Object.entries(options.handlers))
+    this.#streamHandlers = new Map(Object.entries(options.streamHandlers ?? {}))
     this.#now = options.now ?? Date.now
     this.#onError = options.onError ?? (() => undefined)
     for (const { methods } of this.api.resources) {
       for (const { authorizer, integration } of methods.values()) {
-        if (authorizer) this.#handlerOf(authorizer.name)
-        if (integration.kind === 'lambda') this.#handlerOf(integration.function.name)
+        if (authorizer) handlerOf(this.#handlers, authorizer.name)
+        if (integration.kind === 'lambda') {
+          handlerOf<unknown>(integration.streams ? this.#streamHandlers : this.#handlers, integration.function.name)
+        }
       }
     }
   }
 
   async handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = receiveRequest(message, this.#now())
-    let answer: Answer
+    let answer: Answer | 'streamed'
     try {
       answer = await this.#answer(request, message, response)
     } catch (error) {
@@ -105,10 +113,14 @@ class Gateway {
       if (refusal.status >= 500) this.#onError(refusal)
       answer = refusalAnswer(this.api, refusal, request.requestId)
     }
-    send(message, response, answer, request.requestId)
+    if (answer !== 'streamed') send(message, response, answer, request.requestId)
   }
 
-  async #answer(request: ReceivedRequest, message: IncomingMessage, response: ServerResponse): Promise<Answer> {
+  async #answer(
+    request: ReceivedRequest,
+    message: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<Answer | 'streamed'> {
     if (headerBytes(message) > MAX_HEADER_BYTES) throw new Refusal('DEFAULT_4XX', { status: 431 })
     const match = this.#find(request.path)
     const method = match && methodOf(match.resource, request.method)
@@ -116,7 +128,7 @@ class Gateway {
     const { authorizer, integration } = method
     if (integration.kind === 'mock') return mockAnswer(integration, request.contentType, request.requestId)
     const principal = authorizer
-      ? await authorize(authorizer, this.#handlerOf(authorizer.name), request, match)
+      ? await authorize(authorizer, handlerOf(this.#handlers, authorizer.name), request, match)
       : undefined
     if (declaresTooMuch(message)) throw new Refusal('REQUEST_TOO_LARGE')
     const { expect } = message.headers
@@ -124,36 +136,79 @@ class Gateway {
       throw new Refusal('DEFAULT_4XX', { status: 417 })
     if (expect !== undefined) response.writeContinue()
     const event = proxyEvent(request, match, principal, await readBody(message))
-    return proxyAnswer(await this.#invoke(integration, event))
+    if (!integration.streams) return proxyAnswer(await this.#invoke(integration, event))
+    await this.#stream(integration, event, response, request.requestId)
+    return 'streamed'
   }
 
   async #invoke(integration: LambdaIntegrationModel, event: unknown): Promise<unknown> {
     const { function: model, timeoutMs } = integration
     try {
-      return await invoke(model, this.#handlerOf(model.name), event, timeoutMs)
-    } catch (cause) {
-      if (cause instanceof EventTooLargeError) throw new Refusal('REQUEST_TOO_LARGE', { cause })
-      if (cause instanceof InvocationTimeoutError) throw new Refusal('INTEGRATION_TIMEOUT', { cause })
-      throw new Refusal('INTEGRATION_FAILURE', { status: 502, cause })
+      return await invoke(model, handlerOf(this.#handlers, model.name), event, timeoutMs)
+    } catch (error) {
+      throw invocationRefusal(error)
     }
   }
 
-  #handlerOf(name: string): LambdaHandler {
-    const handler = this.#handlers.get(name)
-    if (!handler) throw new Error(`There is no handler for the function ${name}.`)
-    return handler
+  /** Sends the answer as it comes. @throws Refusal when none has begun; later ones break the connection */
+  async #stream(
+    integration: LambdaIntegrationModel,
+    event: unknown,
+    response: ServerResponse,
+    requestId: string,
+  ): Promise<void> {
+    const { function: model, timeoutMs } = integration
+    const gone = new AbortController()
+    if (response.destroyed) gone.abort()
+    response.once('close', () => gone.abort())
+    const receiver: StreamReceiver = {
+      head: (head) => {
+        sendHead(response, streamedAnswer(head), requestId)
+        response.flushHeaders()
+      },
+      piece: (piece, done) => {
+        if (response.write(piece)) done()
+        else response.once('drain', done)
+      },
+      end: () => response.end(),
+    }
+    try {
+      const limits = { waitMs: timeoutMs, idleMs: this.api.streamIdleMs }
+      await invokeStream(model, handlerOf(this.#streamHandlers, model.name), event, limits, receiver, gone.signal)
+    } catch (error) {
+      const refusal = invocationRefusal(error)
+      if (!response.headersSent) throw refusal
+      this.#onError(refusal)
+      if (!response.writableEnded) response.destroy()
+    }
   }
 }
 
-function send(message: IncomingMessage, response: ServerResponse, answer: Answer, requestId: string): void {
-  for (const [name, value] of answer.headers) response.appendHeader(name, value)
+function handlerOf<Handler>(handlers: ReadonlyMap<string, Handler>, name: string): Handler {
+  const handler = handlers.get(name)
+  if (!handler) throw new Error(`There is no handler for the function ${name}.`)
+  return handler
+}
+
+function invocationRefusal(cause: unknown): Refusal {
+  if (cause instanceof EventTooLargeError) return new Refusal('REQUEST_TOO_LARGE', { cause })
+  if (cause instanceof InvocationTimeoutError) return new Refusal('INTEGRATION_TIMEOUT', { cause })
+  return new Refusal('INTEGRATION_FAILURE', { status: 502, cause })
+}
+
+function sendHead(response: ServerResponse, { status, headers }: Omit<Answer, 'body'>, requestId: string): void {
+  for (const [name, value] of headers) response.appendHeader(name, value)
   response.setHeader('x-amzn-RequestId', requestId)
+  response.statusCode = status
+}
+
+function send(message: IncomingMessage, response: ServerResponse, answer: Answer, requestId: string): void {
+  sendHead(response, answer, requestId)
   // The rest of the body is read and dropped: closing at once could cost the client the answer. A large one, or one
   // that the client holds back until it is told to go on, is not worth keeping the connection for.
   if (!message.complete) {
     if (answer.status === 413 || message.headers.expect !== undefined) response.setHeader('connection', 'close')
     message.resume()
   }
-  response.statusCode = answer.status
   response.end(answer.body)
 }
