@@ -2,7 +2,7 @@ import { PayloadTooLargeError } from '../src/errors.ts'
 import { stringifyJson } from '../src/json.ts'
 import { INLINE_LIMIT_BYTES, STAGED_LIMIT_BYTES } from '../src/limits.ts'
 import { errorFromAnswer, errorFromStorage, SandkeepHttpError } from './errors.ts'
-import { exchange, type HttpAnswer } from './exchange.ts'
+import { exchange, type HttpAnswer, type HttpRequest, open } from './exchange.ts'
 import { type JsonBody, jsonBody, type LargeBody } from './json-body.ts'
 import type { Settings } from './options.ts'
 import { withRetries } from './retry.ts'
@@ -15,6 +15,9 @@ export interface CallOptions {
   /** The path at which bodies over the inline limit may be uploaded before. */
   uploads?: string
 }
+
+/** A request of the API; credentials, tenant and project are added. */
+export type ApiRequest = Pick<HttpRequest, 'method' | 'body'> & Partial<Pick<HttpRequest, 'headers'>>
 
 /** Calls of the API: JSON in and out, over S3 where they are large, repeated where that helps. */
 export class Transport {
@@ -34,37 +37,59 @@ export class Transport {
     expected: keyof Answer & string,
     options: CallOptions = {},
   ): Promise<Answer> {
-    const { status, text } = await this.#send(path, body, options)
-    const answer = parseObject(text)
-    if (answer && Object.hasOwn(answer, expected)) return answer as Answer
-    throw new SandkeepHttpError(status, 'invalid_answer', `${this.settings.url} does not answer as this API does.`)
+    return this.read(await this.#sendJson(path, body, options), expected)
   }
 
   /** Calls a route that answers without a body. @throws as `call` */
   async run(path: string, body: object, options: CallOptions = {}): Promise<void> {
-    await this.#send(path, body, options)
+    await this.#sendJson(path, body, options)
   }
 
-  async #send(path: string, body: object, options: CallOptions): Promise<HttpAnswer> {
-    // Made before anything is awaited: what the caller changes from now on is not sent.
-    const whole = jsonBody(body)
-    const sent = await this.#inline(whole, options.uploads)
-    const { method = 'POST', repeatable = true } = options
+  /** One request of the API as it is told, and its whole answer. @throws as `call` */
+  async send(
+    path: string,
+    { headers = {}, ...request }: ApiRequest,
+    { repeatable = true }: Pick<CallOptions, 'repeatable'> = {},
+  ): Promise<HttpAnswer> {
     const url = this.settings.url + path
     return withRetries(this.settings, { repeatable }, async () => {
-      const headers = await this.settings.headers()
-      const answer = await exchange(this.settings, {
-        method,
-        url,
-        headers: method === 'GET' ? headers : { ...headers, 'content-type': 'application/json' },
-        ...(method !== 'GET' && { body: sent }),
-      })
+      const sent = { ...request, url, headers: { ...(await this.settings.headers()), ...headers } }
+      const answer = await exchange(this.settings, sent)
       if (answer.status === 303) return this.#follow(answer)
       if (answer.status < 200 || answer.status >= 300) {
         throw errorFromAnswer(answer.status, answer.headers, answer.text, url)
       }
       return answer
     })
+  }
+
+  /** The object that an answer holds, which has the field `expected`. @throws SandkeepHttpError for any other answer */
+  read<Answer extends object>({ status, text }: HttpAnswer, expected: keyof Answer & string): Answer {
+    const answer = parseObject(text)
+    if (answer && Object.hasOwn(answer, expected)) return answer as Answer
+    throw new SandkeepHttpError(status, 'invalid_answer', `${this.settings.url} does not answer as this API does.`)
+  }
+
+  /**
+   * A GET whose answer's body is still to be read: 200, or the redirect 307 to the storage.
+   * @throws SandkeepHttpError, SandkeepNetworkError
+   */
+  async open(path: string): Promise<Response> {
+    const url = this.settings.url + path
+    return withRetries(this.settings, { repeatable: true }, async () => {
+      const response = await open(this.settings, { method: 'GET', url, headers: await this.settings.headers() })
+      if (response.status === 200 || response.status === 307) return response
+      throw errorFromAnswer(response.status, response.headers, await response.text(), url)
+    })
+  }
+
+  async #sendJson(path: string, body: object, options: CallOptions): Promise<HttpAnswer> {
+    // Made before anything is awaited: what the caller changes from now on is not sent.
+    const whole = jsonBody(body)
+    const sent = await this.#inline(whole, options.uploads)
+    const { method = 'POST' } = options
+    const headers = { 'content-type': 'application/json' }
+    return this.send(path, method === 'GET' ? { method } : { method, headers, body: sent }, options)
   }
 
   /** What is sent to the API itself. */
