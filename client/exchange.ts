@@ -15,6 +15,10 @@ export interface HttpAnswer {
   text: string
 }
 
+export interface BytesAnswer extends Omit<HttpAnswer, 'text'> {
+  bytes: Uint8Array<ArrayBuffer>
+}
+
 /** Transfers may be as slow as this before they count as stuck, on top of the time for one request. */
 const BYTES_PER_MS = 64
 
@@ -26,6 +30,18 @@ export async function exchange(connection: Connection, request: HttpRequest): Pr
   return guarded(connection, request, async (signal) => {
     const response = await send(connection, request, signal)
     return { status: response.status, headers: response.headers, text: await readText(response) }
+  })
+}
+
+/** As `exchange`, for an answer that is not text. */
+export async function exchangeBytes(connection: Connection, request: HttpRequest): Promise<BytesAnswer> {
+  return guarded(connection, request, async (signal) => {
+    const response = await send(connection, request, signal)
+    return {
+      status: response.status,
+      headers: response.headers,
+      bytes: new Uint8Array(await response.arrayBuffer()),
+    }
   })
 }
 

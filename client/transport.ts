@@ -2,7 +2,7 @@ import { PayloadTooLargeError } from '../src/errors.ts'
 import { stringifyJson } from '../src/json.ts'
 import { INLINE_LIMIT_BYTES, STAGED_LIMIT_BYTES } from '../src/limits.ts'
 import { errorFromAnswer, errorFromStorage, SandkeepHttpError } from './errors.ts'
-import { exchange, type HttpAnswer, type HttpRequest, open } from './exchange.ts'
+import { type BytesAnswer, exchange, exchangeBytes, type HttpAnswer, type HttpRequest, open } from './exchange.ts'
 import { type JsonBody, jsonBody, type LargeBody } from './json-body.ts'
 import type { Settings } from './options.ts'
 import { withRetries } from './retry.ts'
@@ -70,15 +70,23 @@ export class Transport {
     throw new SandkeepHttpError(status, 'invalid_answer', `${this.settings.url} does not answer as this API does.`)
   }
 
-  /**
-   * A GET whose answer's body is still to be read: 200, or the redirect 307 to the storage.
-   * @throws SandkeepHttpError, SandkeepNetworkError
-   */
+  /** A GET of bytes: the answer 200 with them, or the redirect 307 to the storage with its own body. @throws as `send` */
+  async download(path: string): Promise<BytesAnswer> {
+    const url = this.settings.url + path
+    return withRetries(this.settings, { repeatable: true }, async () => {
+      const headers = await this.settings.headers()
+      const answer = await exchangeBytes(this.settings, { method: 'GET', url, headers })
+      if (answer.status === 200 || answer.status === 307) return answer
+      throw errorFromAnswer(answer.status, answer.headers, new TextDecoder().decode(answer.bytes), url)
+    })
+  }
+
+  /** A GET whose answer's body is still to be read. @throws as `send` */
   async open(path: string): Promise<Response> {
     const url = this.settings.url + path
     return withRetries(this.settings, { repeatable: true }, async () => {
       const response = await open(this.settings, { method: 'GET', url, headers: await this.settings.headers() })
-      if (response.status === 200 || response.status === 307) return response
+      if (response.status === 200) return response
       throw errorFromAnswer(response.status, response.headers, await response.text(), url)
     })
   }

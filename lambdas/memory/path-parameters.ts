@@ -1,36 +1,37 @@
-import { InvalidInputError } from '../../src/errors.ts'
-import type { ApiMiddleware, ApiRequest } from '../shared/request.ts'
+import { checkArtifactName, checkTaskId, checkTurn } from '../../src/memory/names.ts'
+import type { ApiMiddleware, ApiRequest, Call } from '../shared/request.ts'
 
-const rules: Readonly<Record<string, { pattern: RegExp; rule: string }>> = {
-  task_id: {
-    pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
-    rule: 'must be 1 to 128 characters of A-Z a-z 0-9 . _ -, the first a letter or a digit',
-  },
-  turn: { pattern: /^\d{1,4}$/, rule: 'must be a whole number from 0 to 9999' },
-  name: {
-    pattern: /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$/,
-    rule: 'must be 1 to 128 characters of A-Z a-z 0-9 . _ -, and not . or ..',
-  },
-  upload_id: { pattern: /^[0-9a-f-]{36}$/, rule: 'must be the id that the start of an upload answered' },
-}
+type Params = Call['params']
+
+const turnPattern = /^\d{1,4}$/
 
 /** Holds the parameters of the path to their rules. @throws InvalidInputError naming the parameter */
 export function pathParameters(): ApiMiddleware {
   const pathParametersBefore = ({ event }: ApiRequest): void => {
-    for (const [parameter, value] of Object.entries(event.call?.params ?? {})) {
-      const known = rules[parameter]
-      if (known && !known.pattern.test(value)) throw new InvalidInputError(parameter, `${parameter} ${known.rule}.`)
-    }
+    const { task_id, turn, name } = event.call?.params ?? {}
+    if (task_id !== undefined) checkTaskId(task_id)
+    if (turn !== undefined) readTurnNumber(turn)
+    if (name !== undefined) checkArtifactName(name)
   }
   return { before: pathParametersBefore }
 }
 
+/** The task that the path names. */
+export function taskOf({ task_id = '' }: Params): string {
+  return task_id
+}
+
 /** What the path of a turn names. */
-export function turnOf({ task_id = '', turn }: Readonly<Record<string, string>>): { taskId: string; turn: number } {
-  return { taskId: task_id, turn: Number(turn) }
+export function turnOf(params: Params): { taskId: string; turn: number } {
+  return { taskId: taskOf(params), turn: readTurnNumber(params.turn ?? '') }
 }
 
 /** What the path of an artifact names. */
-export function artifactOf(params: Readonly<Record<string, string>>) {
+export function artifactOf(params: Params): { taskId: string; turn: number; name: string } {
   return { ...turnOf(params), name: params.name ?? '' }
+}
+
+/** One to four digits. @throws InvalidInputError */
+export function readTurnNumber(text: string, field = 'turn'): number {
+  return checkTurn(turnPattern.test(text) ? Number(text) : undefined, field)
 }

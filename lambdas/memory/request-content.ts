@@ -1,4 +1,6 @@
+import * as z from 'zod'
 import { InvalidInputError } from '../../src/errors.ts'
+import { checkContentType } from '../../src/memory/names.ts'
 import { parseJson, readBytes, readJsonText, readQuery } from '../shared/body-text.ts'
 import { type ApiEvent, type ApiMiddleware, type ApiRequest, headerValues } from '../shared/request.ts'
 import { type MemoryAction, UPLOAD_PATH } from './routes.ts'
@@ -17,8 +19,8 @@ export interface ArtifactConditions {
   ifNoneMatch: string[]
 }
 
-const MAX_CONTENT_TYPE_LENGTH = 256
-const contentTypePattern = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
+/** The query of a route that takes no parameter. */
+export const noParameters = z.strictObject({})
 
 /**
  * Sets `call.body` to what the request brings, as its action takes it: text, bytes, fixed fields, query parameters.
@@ -59,16 +61,7 @@ function uploadPath(event: ApiEvent): string {
 function readContentType(event: ApiEvent): string {
   const [type = '', ...others] = headerValues(event, 'content-type')
   if (others.length > 0) throw new InvalidInputError('content-type', 'The header Content-Type must stand once.')
-  return type === '' ? 'application/octet-stream' : checkContentType('content-type', type)
-}
-
-/** @throws InvalidInputError naming the field */
-export function checkContentType(field: string, type: string): string {
-  if (type.length <= MAX_CONTENT_TYPE_LENGTH && contentTypePattern.test(type)) return type
-  throw new InvalidInputError(
-    field,
-    `${field} must be 1 to ${MAX_CONTENT_TYPE_LENGTH} visible characters of ASCII, with spaces between them.`,
-  )
+  return type === '' ? 'application/octet-stream' : checkContentType(type, 'content-type')
 }
 
 function readConditions(event: ApiEvent): ArtifactConditions {

@@ -1,0 +1,67 @@
+import * as z from 'zod'
+import { NotFoundError } from '../../src/errors.ts'
+import { roleIncludes } from '../../src/keys/store.ts'
+import { checkTaskId } from '../../src/memory/names.ts'
+import { type Action, action } from '../shared/action.ts'
+import { json, jsonText, noContent } from '../shared/answer.ts'
+import { ownerOf } from '../shared/owner.ts'
+import { shownTask, taskText, turnText } from './answers.ts'
+import { readTurnNumber, taskOf, turnOf } from './path-parameters.ts'
+import { noParameters } from './request-content.ts'
+import type { MemoryAction } from './routes.ts'
+import type { Memory } from './service.ts'
+import { readTurn } from './turn-body.ts'
+
+/** About how much JSON a page of turns has: well below the inline limit, so that pages need no detour. */
+const PAGE_BYTES = 3_145_728
+
+const limit = z
+  .string()
+  .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
+  .default('100')
+  .transform(Number)
+const aPage = z.strictObject({ limit, page: z.string().optional() })
+
+type TaskAction = Extract<MemoryAction, `${string}Turn` | `${string}Task` | `${string}Tasks`>
+
+/** Turns and the tasks that they make. */
+export function taskActions(memory: Memory): Record<TaskAction, Action> {
+  return {
+    putTurn: async (call) => {
+      const written = readTurn(call.body as string)
+      const turn = await memory(call).putTurn({ ...turnOf(call.params), ...written, by: ownerOf(call.principal) })
+      return jsonText(200, turnText(turn))
+    },
+    getTurn: action(noParameters, async (_query, call) => {
+      const turn = await memory(call).getTurn(turnOf(call.params))
+      if (!turn) throw new NotFoundError()
+      return jsonText(200, turnText(turn))
+    }),
+    listTasks: action(aPage, async ({ limit, page }, call) => {
+      const { tasks, next } = await memory(call).listTasks({
+        limit,
+        ...(page !== undefined && { after: checkTaskId(page, 'page') }),
+      })
+      return json(200, { tasks: tasks.map(shownTask), next_page: next })
+    }),
+    getTask: action(aPage, async ({ limit, page }, call) => {
+      const found = await memory(call).getTask({
+        taskId: taskOf(call.params),
+        limit,
+        ...(page !== undefined && { after: readTurnNumber(page, 'page') }),
+        maxBytes: PAGE_BYTES,
+      })
+      if (!found) throw new NotFoundError()
+      return jsonText(200, taskText(found.task, found.turns, found.next === null ? null : String(found.next)))
+    }),
+    deleteTask: async (call) => {
+      const { principal } = call
+      const owner = ownerOf(principal)
+      await memory(call).deleteTask({
+        taskId: taskOf(call.params),
+        mayDelete: (createdBy) => createdBy === owner || roleIncludes(principal.role, 'project_admin'),
+      })
+      return noContent()
+    },
+  }
+}
