@@ -4,11 +4,11 @@ import { NotFoundError } from '../../src/errors.ts'
 import { INLINE_LIMIT_BYTES } from '../../src/limits.ts'
 import { checkContentType } from '../../src/memory/names.ts'
 import type { MemoryStore, StoredArtifact } from '../../src/memory/types.ts'
+import { ownerText } from '../shared/access.ts'
 import { type Action, action, parseInput } from '../shared/action.ts'
 import { json } from '../shared/answer.ts'
 import { type ByteRange, readRange } from '../shared/byte-range.ts'
 import { noneMatchNames } from '../shared/etag.ts'
-import { ownerOf } from '../shared/owner.ts'
 import { timestamp } from '../shared/timestamp.ts'
 import { shownArtifact } from './answers.ts'
 import { artifactOf } from './path-parameters.ts'
@@ -36,7 +36,7 @@ export function artifactActions(memory: Memory): Record<ArtifactAction, Action> 
       const record = await memory(call).putArtifact({
         ...artifactOf(call.params),
         ...content,
-        by: ownerOf(call.principal),
+        by: ownerText(call.principal),
       })
       return json(200, shownArtifact(record))
     },
@@ -54,7 +54,7 @@ export function artifactActions(memory: Memory): Record<ArtifactAction, Action> 
         sizeBytes: size_bytes,
         contentType: checkContentType(content_type),
         sha256,
-        by: ownerOf(call.principal),
+        by: ownerText(call.principal),
       })
       const { method, url, headers, expiresAt } = request
       return json(201, { upload_id: uploadId, method, url, headers, expires_at: timestamp(expiresAt) })
@@ -63,7 +63,7 @@ export function artifactActions(memory: Memory): Record<ArtifactAction, Action> 
       const record = await memory(call).completeUpload({
         ...artifactOf(call.params),
         uploadId: call.params.upload_id ?? '',
-        by: ownerOf(call.principal),
+        by: ownerText(call.principal),
       })
       return json(200, shownArtifact(record))
     },

@@ -2,9 +2,9 @@ import * as z from 'zod'
 import { NotFoundError } from '../../src/errors.ts'
 import { roleIncludes } from '../../src/keys/store.ts'
 import { checkTaskId } from '../../src/memory/names.ts'
+import { ownerText } from '../shared/access.ts'
 import { type Action, action } from '../shared/action.ts'
 import { json, jsonText, noContent } from '../shared/answer.ts'
-import { ownerOf } from '../shared/owner.ts'
 import { shownTask, taskText, turnText } from './answers.ts'
 import { readTurnNumber, taskOf, turnOf } from './path-parameters.ts'
 import { noParameters } from './request-content.ts'
@@ -29,7 +29,7 @@ export function taskActions(memory: Memory): Record<TaskAction, Action> {
   return {
     putTurn: async (call) => {
       const written = readTurn(call.body as string)
-      const turn = await memory(call).putTurn({ ...turnOf(call.params), ...written, by: ownerOf(call.principal) })
+      const turn = await memory(call).putTurn({ ...turnOf(call.params), ...written, by: ownerText(call.principal) })
       return jsonText(200, turnText(turn))
     },
     getTurn: action(noParameters, async (_query, call) => {
@@ -56,7 +56,7 @@ export function taskActions(memory: Memory): Record<TaskAction, Action> {
     }),
     deleteTask: async (call) => {
       const { principal } = call
-      const owner = ownerOf(principal)
+      const owner = ownerText(principal)
       await memory(call).deleteTask({
         taskId: taskOf(call.params),
         mayDelete: (createdBy) => createdBy === owner || roleIncludes(principal.role, 'project_admin'),
