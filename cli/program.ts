@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { registerDiff } from './commands/diff.ts'
 import { registerDoctor } from './commands/doctor.ts'
+import { registerFiles } from './commands/files.ts'
 import { registerFork } from './commands/fork.ts'
 import { registerKeys } from './commands/keys.ts'
 import { registerLog } from './commands/log.ts'
@@ -69,6 +70,7 @@ function createProgram(context: CommandContext): Command {
   registerFork(program, context)
   registerSweep(program, context)
   registerUsage(program, context)
+  registerFiles(program, context)
   registerKeys(program, context)
   registerDoctor(program, context)
   return program

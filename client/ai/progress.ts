@@ -15,7 +15,8 @@ export function withProgress<Body extends Blob>(
   if (!onProgress) return { body }
   const total = body.size
   const tell = (loaded: number) => onProgress({ loaded: Math.min(loaded, total), total })
-  if (ownFetch && XmlHttpRequest !== undefined) return { body, send: sendByXhr(tell) }
+  const { XMLHttpRequest: Request } = globalThis as { XMLHttpRequest?: XhrClass }
+  if (ownFetch && Request !== undefined) return { body, send: sendByXhr(Request, tell) }
   return { body: countReads(body, tell) }
 }
 
@@ -56,13 +57,12 @@ interface Xhr {
   getAllResponseHeaders(): string
 }
 
-const { XMLHttpRequest: XmlHttpRequest } = globalThis as { XMLHttpRequest?: new () => Xhr }
+type XhrClass = new () => Xhr
 
-function sendByXhr(tell: (loaded: number) => void): Send {
+function sendByXhr(Request: XhrClass, tell: (loaded: number) => void): Send {
   return ({ method, url, headers, body }, signal) =>
     new Promise((resolve, reject) => {
-      if (XmlHttpRequest === undefined) throw new Error('There is no XMLHttpRequest.')
-      const request = new XmlHttpRequest()
+      const request = new Request()
       const end = () => request.abort()
       const over = (settle: () => void) => () => {
         signal.removeEventListener('abort', end)
