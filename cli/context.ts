@@ -1,6 +1,7 @@
 import { basename, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { type Command, Option } from 'commander'
+import type { ClientMemory } from '../client/index.ts'
 import type { BlobExchange, BlobStore } from '../src/blobs/types.ts'
 import type { SandboxCheckpointStore } from '../src/checkpoints/types.ts'
 import type { KeyStore } from '../src/keys/types.ts'
@@ -15,6 +16,7 @@ export interface Client {
   checkpoints: SandboxCheckpointStore
   blobs: BlobExchange & Pick<BlobStore, 'get' | 'put'>
   keys: KeyStore
+  memory: Pick<ClientMemory, keyof ClientMemory>
   sweeps: SweepService
 }
 
@@ -22,6 +24,8 @@ export interface Client {
 export interface CommandContext {
   env: Environment
   cwd: string
+  /** Standard input; asked for only by what reads it. */
+  stdin(): AsyncIterable<Uint8Array>
   stdout: Writable
   stderr: Writable & { isTTY?: boolean }
   /** Aborted with an InterruptedError when the user stops the command, and when the command is over. */

@@ -28,7 +28,7 @@ export const EXIT_HELP = `Exit codes:
   0    done
   1    failed; the message says why
   2    wrong arguments or missing settings
-  3    no such checkpoint, thread or key
+  3    no such checkpoint, thread, task or key
   4    conflict: another writer holds the thread, or it changed meanwhile
   5    the API key or the token is missing rights or not valid
   6    the API or the storage cannot be reached

@@ -27,6 +27,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
+  stdin: () => process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   signal: interrupt.signal,

@@ -3,6 +3,8 @@ import type { Writable } from 'node:stream'
 /** Results, and nothing else, on standard output: as lines for people or as one JSON value. */
 export interface Output {
   result(value: unknown, lines: () => readonly string[]): Promise<void>
+  /** A result that is text or bytes itself, as it is. */
+  text(chunk: string | Uint8Array): Promise<void>
 }
 
 /** How many lines are joined before they are written: a checkpoint may have a hundred thousand. */
@@ -20,10 +22,11 @@ export function createOutput(stream: Writable, json: boolean): Output {
         await write(stream, `${all.slice(start, start + LINES_PER_WRITE).join('\n')}\n`)
       }
     },
+    text: (chunk) => write(stream, chunk),
   }
 }
 
-function write(stream: Writable, text: string): Promise<void> {
+function write(stream: Writable, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()))
   })

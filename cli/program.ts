@@ -5,6 +5,7 @@ import { registerFiles } from './commands/files.ts'
 import { registerFork } from './commands/fork.ts'
 import { registerKeys } from './commands/keys.ts'
 import { registerLog } from './commands/log.ts'
+import { registerMemory } from './commands/memory/index.ts'
 import { registerPrune } from './commands/prune.ts'
 import { registerPull } from './commands/pull.ts'
 import { registerPush } from './commands/push.ts'
@@ -24,6 +25,7 @@ Examples:
   $ sandkeep push --label "it works"
   $ sandkeep log
   $ sandkeep pull /tmp/copy --thread site
+  $ sandkeep memory put task-42 1 --summary notes.md
 
 ${EXIT_HELP}`
 
@@ -71,6 +73,7 @@ function createProgram(context: CommandContext): Command {
   registerSweep(program, context)
   registerUsage(program, context)
   registerFiles(program, context)
+  registerMemory(program, context)
   registerKeys(program, context)
   registerDoctor(program, context)
   return program

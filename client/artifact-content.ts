@@ -16,7 +16,9 @@ export async function blobOf(content: ArtifactContent): Promise<Blob> {
   if (content instanceof Uint8Array) return checkSize(new Blob([content as Uint8Array<ArrayBuffer>]))
   if (Symbol.asyncIterator in content) return collect(content)
   if ('path' in content && typeof content.path === 'string') {
-    const { openAsBlob } = await import('node:fs')
+    const [{ openAsBlob }, { stat }] = await Promise.all([import('node:fs'), import('node:fs/promises')])
+    // To say what is wrong with the path: the blob's own error does not.
+    await stat(content.path)
     return checkSize(await openAsBlob(content.path))
   }
   throw new InvalidInputError('content', 'content must be a Blob, bytes, a stream of bytes, or { path }.')

@@ -2,15 +2,33 @@ import { ClientBlobStore } from './blobs.ts'
 import { ClientCheckpointStore } from './checkpoints.ts'
 import { ClientInstanceStore } from './instances.ts'
 import { ClientKeyStore } from './keys.ts'
+import { ClientMemory } from './memory.ts'
 import { type ClientOptions, checkOptions } from './options.ts'
 import { ClientSweepService } from './sweeps.ts'
 import { Transport } from './transport.ts'
 
+export type { ArtifactContent } from './artifact-content.ts'
 export type { ClientBlobStore } from './blobs.ts'
 export type { ClientCheckpointStore } from './checkpoints.ts'
 export { SandkeepHttpError, SandkeepNetworkError } from './errors.ts'
 export type { ClientInstanceStore } from './instances.ts'
 export type { ClientKeyStore } from './keys.ts'
+export type { ClientMemory } from './memory.ts'
+export type {
+  Artifact,
+  ArtifactBody,
+  ArtifactId,
+  PageOptions,
+  PutArtifactInput,
+  PutTurnInput,
+  Task,
+  TaskPage,
+  TasksPage,
+  Turn,
+  TurnId,
+  TurnMeta,
+  TurnOverview,
+} from './memory-types.ts'
 export type { ClientOptions, TokenSource } from './options.ts'
 export type { ClientSweepService } from './sweeps.ts'
 
@@ -22,6 +40,7 @@ export interface SandkeepClient {
   readonly blobs: ClientBlobStore
   readonly instances: ClientInstanceStore
   readonly keys: ClientKeyStore
+  readonly memory: ClientMemory
   readonly sweeps: ClientSweepService
 }
 
@@ -36,6 +55,7 @@ export function createClient(options: ClientOptions): SandkeepClient {
     blobs: new ClientBlobStore(transport, CHECKPOINTS_BASE),
     instances: new ClientInstanceStore(transport),
     keys: new ClientKeyStore(transport),
+    memory: new ClientMemory(transport),
     sweeps: new ClientSweepService(transport, CHECKPOINTS_BASE),
   }
 }

@@ -14,6 +14,8 @@ export interface CommandOptions {
   home: string
   signal?: AbortSignal
   env?: Record<string, string>
+  /** What stands on standard input. @default nothing */
+  stdin?: Iterable<Uint8Array>
 }
 
 /** Runs one command line in this process, against a client. */
@@ -30,6 +32,9 @@ export async function runCommand(args: string[], options: CommandOptions): Promi
       ...options.env,
     },
     cwd: options.cwd,
+    stdin: async function* () {
+      yield* options.stdin ?? []
+    },
     stdout,
     stderr,
     signal: options.signal ?? new AbortController().signal,

@@ -65,6 +65,7 @@ export async function startFakeDeployment(): Promise<FakeDeployment> {
         },
       },
       keys: {} as Client['keys'],
+      memory: {} as Client['memory'],
       sweeps: {} as Client['sweeps'],
     },
     async stop() {
