@@ -1,3 +1,5 @@
+import { EXCHANGE_LIMIT } from './limits.ts'
+
 /** Errors that are not of the checkpoint contract. Each carries the stable code and the HTTP status it becomes. */
 export class SandkeepError extends Error {
   readonly code: string
@@ -46,6 +48,17 @@ export class ConflictError extends SandkeepError {
   }
 }
 
+/** Blobs that a save refers to are not there, or are about to be removed: upload them, and save again. */
+export class BlobsMissingError extends SandkeepError {
+  /** The first 1,000 of them. */
+  readonly keys: readonly string[]
+
+  constructor(missing: readonly string[]) {
+    super(409, 'blob_missing', `Upload ${missing.length} blobs first, and save again. The first is ${missing[0]}.`)
+    this.keys = missing.slice(0, EXCHANGE_LIMIT)
+  }
+}
+
 /** The thread changed while its list was paged through: start the list again. */
 export class PageExpiredError extends SandkeepError {
   constructor() {
@@ -83,5 +96,21 @@ export class UnsupportedMediaTypeError extends SandkeepError {
 export class UnavailableError extends SandkeepError {
   constructor(message: string, options: { cause?: unknown } = {}) {
     super(503, 'unavailable', message, options)
+  }
+}
+
+/** The provider behind a service refused or failed; the message tells nothing of it. */
+export class UpstreamError extends SandkeepError {
+  /** Of the header `retry-after`, as the provider gave it. */
+  readonly retryAfter?: string
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    options: { retryAfter?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(status, code, message, options)
+    if (options.retryAfter !== undefined) this.retryAfter = options.retryAfter
   }
 }

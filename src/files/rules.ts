@@ -10,6 +10,8 @@ export const FILE_EXPIRY_SECONDS = { least: 3_600, most: 7_776_000, default: 2_5
 export const FILE_PAGE_SIZE = { most: 100, default: 20 } as const
 
 const MAX_NAME_CODE_POINTS = 255
+const MAX_TYPE_LENGTH = 255
+const typePattern = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 /**
  * The name of a file: what stands after the last slash or backslash, as it is. Nothing is decoded or normalised.
@@ -27,4 +29,15 @@ export function fileName(text: string): string {
   }
   if (name === '.' || name === '..') throw new InvalidInputError('filename', 'filename must be the name of a file.')
   return name
+}
+
+/**
+ * The media type of a file in lower case, without parameters, which are not kept.
+ * @throws InvalidInputError naming `mime_type` unless it is a type and a subtype, in at most 255 characters
+ */
+export function mimeType(text: string): string {
+  const [type = ''] = text.toLowerCase().split(';')
+  const trimmed = type.trim()
+  if (trimmed.length <= MAX_TYPE_LENGTH && typePattern.test(trimmed)) return trimmed
+  throw new InvalidInputError('mime_type', 'mime_type must be a type and a subtype, such as text/csv.')
 }
