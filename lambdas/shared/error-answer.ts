@@ -1,6 +1,12 @@
 import type { APIGatewayProxyResult } from 'aws-lambda'
 import { SandboxCheckpointError } from '../../src/checkpoints/errors.ts'
-import { InvalidInputError, PayloadTooLargeError, SandkeepError, UnavailableError } from '../../src/errors.ts'
+import {
+  BlobsMissingError,
+  InvalidInputError,
+  PayloadTooLargeError,
+  SandkeepError,
+  UnavailableError,
+} from '../../src/errors.ts'
 import { json } from './answer.ts'
 import { checkpointErrorStatus, isTransient } from './error-status.ts'
 import { log } from './log.ts'
@@ -54,6 +60,7 @@ function errorBody(error: SandkeepError): Record<string, unknown> {
     code: error.code,
     message: shorten(error.message),
     ...(error.field !== undefined && { field: shorten(error.field) }),
+    ...(error instanceof BlobsMissingError && { keys: error.keys }),
     ...(error instanceof PayloadTooLargeError && error.upload !== undefined && { upload: error.upload }),
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb'
 import { checkpointKey, idKey, threadKey } from '../table/keys.ts'
-import { NEW_ITEM, type TransactAction } from '../table/table.ts'
+import { type Item, NEW_ITEM, type TransactAction } from '../table/table.ts'
 import { retryTransient, TransientError } from '../table/transient.ts'
 import { hashBytes, hashText } from '../text.ts'
 import type { EncodedCheckpoint } from './codec.ts'
@@ -41,8 +41,22 @@ export interface CommitPlan {
   checkHead: (state: ThreadState) => Error | undefined
   /** The refusal when the id is used, which comes before that of the head. */
   idUsed: () => Error
-  /** Conditions on items of other threads, and the refusal when one fails. */
-  guards?: { actions: TransactAction[]; refused: () => Error }
+  /** The thread's hash, for threads that no thread id leads to. Default: that of `threadId`. */
+  threadHash?: string
+  /** The commit ends the lease. */
+  release?: boolean
+  /** What else is of the transaction. */
+  guards?: CommitGuards
+}
+
+/** Further actions of a commit's transaction: conditions on other items, or writes to them. */
+export interface CommitGuards {
+  /** Asked anew for each attempt. */
+  actions: () => TransactAction[]
+  /**
+   * The refusal when a condition of theirs failed, with what refused each. A TransientError has the commit begin anew.
+   */
+  refused: (refused: ReadonlyArray<{ item: Item | undefined } | undefined>) => Error
 }
 
 /**
@@ -71,7 +85,7 @@ class Committing {
   constructor(context: StoreContext, plan: CommitPlan) {
     this.#context = context
     this.#plan = plan
-    this.#threadHash = hashText(plan.threadId)
+    this.#threadHash = plan.threadHash ?? hashText(plan.threadId)
     this.#idHash = hashText(plan.id)
     const content = hashBytes(plan.encoded.keys, plan.encoded.body)
     this.#token = writeToken(plan.token, { operation: 'add', threadHash: this.#threadHash, content })
@@ -145,7 +159,7 @@ class Committing {
     const sequence = state.sequence + 1
     const head = checkpointName(sequence, this.#idHash, this.#plan.id)
     const change = { head, sequence, mark: state.mark, live: state.live + 1, token: this.#token }
-    const actions = [...this.#actions(state, change, now), ...(this.#plan.guards?.actions ?? [])]
+    const actions = [...this.#actions(state, change, now), ...(this.#plan.guards?.actions() ?? [])]
     const result = await this.#context.table.transact(actions, randomUUID()).catch((error: unknown) => {
       const cancelled = error instanceof TransientError || error instanceof TransactionCanceledException
       if (!cancelled) this.#uncertain = true
@@ -163,17 +177,17 @@ class Committing {
     this.#deadId = undefined
     if (idRecord && (await this.#landed(idRecord))) return
     if (!thread && this.#plan.guards && guards.some((refused) => refused !== undefined))
-      throw this.#plan.guards.refused()
+      throw this.#plan.guards.refused(guards)
     throw new TransientError('The thread was written to at the same time.')
   }
 
   #actions(state: ThreadState, change: ThreadChange & { head: CheckpointName }, now: number): TransactAction[] {
     const { table, scope } = this.#context
-    const { encoded, writer } = this.#plan
+    const { encoded, writer, release } = this.#plan
     const { head, sequence } = change
     const checkpoint = checkpointAttributes(head, state.head, encoded, this.#bodyName)
     return [
-      table.transactUpdate(threadKey(scope, this.#threadHash), threadUpdate(state, change, writer, now)),
+      table.transactUpdate(threadKey(scope, this.#threadHash), threadUpdate(state, change, writer, now, release)),
       table.transactPut({ ...checkpointKey(scope, this.#threadHash, sequence), ...checkpoint }, NEW_ITEM),
       table.transactPut(
         { ...idKey(scope, this.#idHash), ...idAttributes(this.#threadHash, sequence, this.#token) },

@@ -49,7 +49,7 @@ export async function forkFromCheckpoint(
     token: input.requestToken,
     idUsed: destinationNotEmpty,
     checkHead: ({ head }) => (head ? destinationNotEmpty() : undefined),
-    guards: { actions: sourceGuards(context, record), refused: sourceNotFound },
+    guards: { actions: () => sourceGuards(context, record), refused: sourceNotFound },
   })
   return { checkpoint }
 }

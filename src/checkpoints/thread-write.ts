@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { TABLE } from '../table/schema.ts'
 import type { Item, Update } from '../table/table.ts'
 import { hashText } from '../text.ts'
 import { type CheckpointName, nameAttributes, readThread, type ThreadState } from './items.ts'
@@ -35,13 +36,14 @@ export function writeToken(
 
 /**
  * The update of a thread item that every write is built on: under the writer's current lease, from exactly the state
- * that was read.
+ * that was read. `release`: it ends the lease.
  */
 export function threadUpdate(
   state: ThreadState,
   change: ThreadChange,
   writer: SandboxCheckpointWriter,
   now: number,
+  release = false,
 ): Update {
   const attributes: Record<string, unknown> = {
     seq: change.sequence,
@@ -51,7 +53,10 @@ export function threadUpdate(
     lastWrite: change.token,
     ...(change.head && nameAttributes('head', change.head)),
   }
-  const removed = ['headSeq', 'headHash', 'headId'].filter((name) => !Object.hasOwn(attributes, name))
+  const removed = [
+    ...['headSeq', 'headHash', 'headId'].filter((name) => !Object.hasOwn(attributes, name)),
+    ...(release ? ['owner', 'expiresAt', TABLE.ttl] : []),
+  ]
   const set = Object.keys(attributes).map((name) => `#${name} = :${name}`)
   return {
     expression: `SET ${set.join(', ')}${removed.length > 0 ? ` REMOVE ${removed.map((name) => `#${name}`).join(', ')}` : ''}`,

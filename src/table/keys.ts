@@ -18,7 +18,9 @@ import type { Scope } from '../tenancy/scope.ts'
  * | turn       | `T#tenant#project#<task id>`    | `<turn>` and what is of it  |
  * | dead task  | `D#tenant#project`              | `<task id>#<generation>`    |
  * | sandbox    | `B#tenant#project`              | `<sandbox id>`              |
+ * | snapshot   | `S#tenant#project#<sandbox id>` | `<snapshot sequence>`       |
  * | workspace  | `K#tenant#project`              | `<workspace key>`           |
+ * | its sandbox| `K#tenant#project`              | `<workspace key>#<order>`   |
  * | fingerprint| `G#tenant#project#<hash>`       | what `src/sandboxes` names  |
  * | file       | `F#tenant#project`              | `f#<file id>`               |
  * | listed file| `F#tenant#project#<owner hash>` | `<time>#<file id>`          |
@@ -26,6 +28,7 @@ import type { Scope } from '../tenancy/scope.ts'
  * | claim      | `P#<provider's id>`             | `P`                         |
  * | provider id| `A#tenant#project#<owner hash>` | what `src/anthropic` names  |
  * | upload     | `U#tenant#project`              | `<upload id>`               |
+ * | bundles    | `V#tenant#project`              | `<hash of a workspace>`     |
  *
  * Tenants and projects hold no `#`, and everything arbitrary is a hash, so that no two parts can join to the same key.
  * A thread lies beside its checkpoints: one query reads both, and four, one a shard, read a whole
@@ -59,7 +62,12 @@ export function threadKey(scope: Scope, threadHash: string): Key {
 
 export function checkpointKey(scope: Scope, threadHash: string, sequence: number): Key {
   const { pk, sk } = threadKey(scope, threadHash)
-  return { pk, sk: sk + String(sequence).padStart(SEQUENCE_DIGITS, '0') }
+  return { pk, sk: sk + sequenceText(sequence) }
+}
+
+/** A sequence number as text that sorts as the numbers do. */
+export function sequenceText(sequence: number): string {
+  return String(sequence).padStart(SEQUENCE_DIGITS, '0')
 }
 
 /** The hash of the thread that an item of a shard belongs to. */
@@ -134,8 +142,27 @@ export function sandboxPartition(scope: Scope): string {
   return `B#${scope.tenant}#${scope.project}`
 }
 
+export function sandboxKey(scope: Scope, sandboxId: string): Key {
+  return { pk: sandboxPartition(scope), sk: sandboxId }
+}
+
+/** The partition of the snapshots of a sandbox. */
+export function snapshotPartition(scope: Scope, sandboxId: string): string {
+  return `S#${scope.tenant}#${scope.project}#${sandboxId}`
+}
+
+export function snapshotKey(scope: Scope, sandboxId: string, snapshotSeq: number): Key {
+  return { pk: snapshotPartition(scope, sandboxId), sk: sequenceText(snapshotSeq) }
+}
+
 export function workspaceKey(scope: Scope, name: string): Key {
   return { pk: `K#${scope.tenant}#${scope.project}`, sk: name }
+}
+
+/** The entry of a sandbox among those of its workspace key, by the order of their creation. Names hold no `#`. */
+export function workspaceSandboxKey(scope: Scope, name: string, order: number): Key {
+  const { pk, sk } = workspaceKey(scope, name)
+  return { pk, sk: `${sk}#${sequenceText(order)}` }
 }
 
 export function fingerprintPartition(scope: Scope, fingerprintHash: string): string {
@@ -181,4 +208,61 @@ export function uploadPartition(scope: Scope): string {
 
 export function uploadKey(scope: Scope, uploadId: string): Key {
   return { pk: uploadPartition(scope), sk: uploadId }
+}
+
+/** Of a turn 0 to 9999: what is of it sorts behind it, and before the next. */
+export function turnKey(scope: Scope, taskId: string, turn: number): Key {
+  return { pk: turnPartition(scope, taskId), sk: turnSortKey(turn) }
+}
+
+export function turnSortKey(turn: number): string {
+  return String(turn).padStart(4, '0')
+}
+
+/** Behind all that is of a turn: no item has it. */
+export function turnEndSortKey(turn: number): string {
+  return `${turnSortKey(turn)}#~`
+}
+
+/** The item that tells the artifacts of a turn. */
+export function artifactIndexKey(scope: Scope, taskId: string, turn: number): Key {
+  return { pk: turnPartition(scope, taskId), sk: `${turnSortKey(turn)}#artifacts` }
+}
+
+/** Where the sort keys of the artifacts that have items of their own begin. */
+export function artifactPrefix(turn: number): string {
+  return `${turnSortKey(turn)}#a#`
+}
+
+export function artifactKey(scope: Scope, taskId: string, artifact: { turn: number; name: string }): Key {
+  return { pk: turnPartition(scope, taskId), sk: artifactPrefix(artifact.turn) + artifact.name }
+}
+
+/** The kind and the turn of an item of a task's turns; `name`: of an artifact that has an item of its own. */
+export function readTurnSortKey(
+  sortKey: string,
+): { kind: 'turn' | 'index'; turn: number } | { kind: 'artifact'; turn: number; name: string } {
+  const [digits = '', part, name] = sortKey.split('#')
+  const turn = Number(digits)
+  if (name !== undefined) return { kind: 'artifact', turn, name }
+  return { kind: part === undefined ? 'turn' : 'index', turn }
+}
+
+/** A deleted task, which is named by its generation: a task of the same id may be there again. */
+export function deadTaskKey(scope: Scope, taskId: string, generation: string): Key {
+  return { pk: deadTaskPartition(scope), sk: deadTaskPrefix(taskId) + generation }
+}
+
+/** Where the sort keys of all that is left of a task's generations begin. */
+export function deadTaskPrefix(taskId: string): string {
+  return `${taskId}#`
+}
+
+/** The partition of the records of which bundles a workspace has. */
+export function bundlePartition(scope: Scope): string {
+  return `V#${scope.tenant}#${scope.project}`
+}
+
+export function bundleKey(scope: Scope, workspaceHash: string): Key {
+  return { pk: bundlePartition(scope), sk: workspaceHash }
 }

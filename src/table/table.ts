@@ -176,12 +176,7 @@ export class Table {
     const command = new DeleteCommand({
       TableName: this.name,
       Key: key,
-      ...(condition && {
-        ConditionExpression: condition.condition,
-        ExpressionAttributeNames: condition.names,
-        ExpressionAttributeValues: condition.values,
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
-      }),
+      ...(condition && conditionInput(condition)),
       ...this.#capacity,
     })
     return this.#refusalOf(() => this.#client.send(command))
@@ -225,8 +220,8 @@ export class Table {
     return { Update: { ...this.#updateInput(key, update), ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } }
   }
 
-  transactDelete(key: Key, condition: Condition): TransactAction {
-    return { Delete: { TableName: this.name, Key: key, ...conditionInput(condition) } }
+  transactDelete(key: Key, condition?: Condition): TransactAction {
+    return { Delete: { TableName: this.name, Key: key, ...(condition && conditionInput(condition)) } }
   }
 
   transactCheck(key: Key, condition: Condition): TransactAction {

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import { checkpointKey, threadKey } from '../table/keys.ts'
+import { TABLE } from '../table/schema.ts'
+import { retryTransient } from '../table/transient.ts'
+import { hashText } from '../text.ts'
+import type { StoreContext } from './context.ts'
+import { type CheckpointRecord, readCheckpoint } from './items.ts'
+import type { SandboxCheckpointWriter } from './types.ts'
+
+/**
+ * Threads of one checkpoint each, which no thread id leads to: what keeps such a checkpoint decides when it goes. Its
+ * items lie among those of all others, so that its blobs count like theirs.
+ */
+
+/** Long after any lease: DynamoDB removes a thread that came to have no checkpoint. */
+const UNUSED_MS = 86_400_000
+
+/** A lone surrogate begins it: no thread id, being well-formed, has the same hash. */
+export function ownThreadHash(checkpointId: string): string {
+  return hashText(`\ud800 ${checkpointId}`)
+}
+
+/** Makes the thread of a checkpoint to come, with a lease of it: one write. */
+export async function openOwnThread(
+  { table, scope, now, leaseDurationMs }: StoreContext,
+  checkpointId: string,
+  threadId: string,
+): Promise<SandboxCheckpointWriter> {
+  const ownerToken = randomUUID()
+  await retryTransient(async () => {
+    const expiresAt = now() + leaseDurationMs
+    const values = { owner: ownerToken, fence: 1, expiresAt, seq: 0, mark: 0, live: 0, version: 0 }
+    const attributes = { ...values, own: true, [TABLE.ttl]: Math.ceil((expiresAt + UNUSED_MS) / 1000) }
+    const { done, item } = await table.update(threadKey(scope, ownThreadHash(checkpointId)), {
+      expression: `SET ${Object.keys(attributes).map((name) => `#${name} = :${name}`)}`,
+      condition: 'attribute_not_exists(pk)',
+      names: Object.fromEntries(Object.keys(attributes).map((name) => [`#${name}`, name])),
+      values: Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`:${name}`, value])),
+    })
+    // A repeat after a lost answer meets its own lease.
+    if (!done && item?.owner !== ownerToken) throw new Error('The id of a new checkpoint is used, which none is.')
+  })
+  return { threadId, ownerToken, fence: 1 }
+}
+
+/** Removes a thread that came to have no checkpoint, so that no sweep waits for its lease. */
+export async function dropOwnThread({ table, scope }: StoreContext, checkpointId: string): Promise<void> {
+  await retryTransient(() =>
+    table.delete(threadKey(scope, ownThreadHash(checkpointId)), {
+      condition: 'attribute_not_exists(#head)',
+      names: { '#head': 'headSeq' },
+      values: {},
+    }),
+  )
+}
+
+/** The record of a checkpoint that has a thread of its own. */
+export async function findOwnCheckpoint(
+  { table, scope }: StoreContext,
+  checkpointId: string,
+): Promise<CheckpointRecord | undefined> {
+  const threadHash = ownThreadHash(checkpointId)
+  const item = await table.get(checkpointKey(scope, threadHash, 1))
+  return item && readCheckpoint(threadHash, item)
+}

@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto'
+import { createBlobStore } from '../../../src/blobs/store.ts'
+import type { SandboxSnapshotFileEntry } from '../../../src/checkpoints/types.ts'
+import { createSandboxStore } from '../../../src/sandboxes/store.ts'
+import type { CreateSandboxInput, SandboxRecord, SnapshotRecord } from '../../../src/sandboxes/types.ts'
+import type { Engines } from '../../support/engines.ts'
+
+export const MINUTE_MS = 60_000
+export const DAY_MS = 86_400_000
+export const RETENTION_MS = 30 * DAY_MS
+/** Any sandbox may be destroyed. */
+export const anyone = () => true
+
+type Clients = Pick<Engines, 'dynamodb' | 's3'>
+
+/** The sandboxes of a scope that nothing has used, with a clock that stands still until it is moved. */
+export function sandboxWorld(engines: Engines, scope = engines.freshScope()) {
+  let time = 1_700_000_000_000
+  const now = () => time
+  const storeWith = (clients: Clients = engines) =>
+    createSandboxStore({ ...engines, ...clients, scope, now, sandboxRetentionMs: RETENTION_MS })
+  const store = storeWith()
+  const blobs = createBlobStore({ ...engines, scope, now })
+  const put = async (text: string): Promise<SandboxSnapshotFileEntry> => {
+    const bytes = Buffer.from(text)
+    const blobKey = `sandbox-files/sha256/${createHash('sha256').update(bytes).digest('hex')}`
+    await blobs.put(blobKey, bytes)
+    return { kind: 'file', path: 'f.txt', blobKey, size: bytes.length }
+  }
+  return {
+    ...{ scope, now, store, storeWith, blobs, put },
+    advance: (ms: number) => {
+      time += ms
+    },
+    create: async (input: Partial<CreateSandboxInput> = {}): Promise<SandboxRecord> =>
+      (await store.create({ profile: 'default', by: 'key:k', ...input })).sandbox,
+    /** Saves a workspace of one file with this text. */
+    save: async (sandboxId: string, text: string): Promise<SnapshotRecord> =>
+      store.saveSnapshot(sandboxId, { reason: 'autosave', files: [await put(text)] }),
+  }
+}
+
+export type SandboxWorld = ReturnType<typeof sandboxWorld>
+
+/** The number of the snapshot that a sandbox of the key would begin from, as `sandbox#snapshot`. */
+export async function latestOf(world: SandboxWorld, taskId: string): Promise<string | null> {
+  const { source } = await world.create({ taskId, source: { type: 'workspace_latest' } })
+  return source?.sandboxId === undefined ? null : `${source.sandboxId}#${source.snapshotSeq}`
+}
