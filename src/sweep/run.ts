@@ -1,6 +1,8 @@
 import { setInterval } from 'node:timers/promises'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { S3Client } from '@aws-sdk/client-s3'
+import type { AnthropicConnection } from '../anthropic/connection.ts'
+import { sweepFiles } from '../files/sweep.ts'
 import { SCOPES_PARTITION, scopeKey, scopeOf } from '../table/keys.ts'
 import { Table } from '../table/table.ts'
 import type { Scope } from '../tenancy/scope.ts'
@@ -16,6 +18,8 @@ export interface SweepConfig {
   bucketName: string
   /** Milliseconds since the epoch. Default `Date.now`. */
   now?: (() => number) | undefined
+  /** Where files are that are kept with Anthropic. */
+  anthropic?: AnthropicConnection | undefined
 }
 
 /** One scope, or what is left of it. */
@@ -72,6 +76,11 @@ export async function runScopeSweep(
     }).finally(stopProgress)
     if (!dryRun) result.counts.cleared += await removeOldReports(table, scope, now())
     const after = result.resumeAfter
+    if (!dryRun && after === undefined) {
+      const files = await sweepFiles({ ...config, table, scope, timeIsUp })
+      result.counts.cleared += files.cleared
+      result.failures.push(...files.failures)
+    }
     const kept = report(after !== undefined ? 'running' : result.waiting ? 'waiting' : 'done', result)
     await keepReport(table, scope, kept)
     return { report: kept, ...(after !== undefined && { rest: { ...request, resume: { after, report: kept } } }) }
