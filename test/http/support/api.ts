@@ -8,6 +8,7 @@ import { ROUTES as INSTANCE_ROUTES } from '../../../lambdas/instances/routes.ts'
 import { createHandler as createKeys } from '../../../lambdas/keys/handler.ts'
 import { ROUTES as KEY_ROUTES } from '../../../lambdas/keys/routes.ts'
 import type { ApiHandler } from '../../../lambdas/shared/api.ts'
+import type { Route } from '../../../lambdas/shared/routes.ts'
 import type { SweepHandlerConfig } from '../../../lambdas/shared/sweep-config.ts'
 import { createHandler as createSweep } from '../../../lambdas/sweep/handler.ts'
 import type { SweepTelemetry } from '../../../lambdas/sweep/telemetry.ts'
@@ -68,10 +69,10 @@ function gatewayFetch(
     startSweep: (event) => createSweep(config, silent)(event, { getRemainingTimeInMillis: () => 900_000 }),
   }
   const authorizer = createAuthorizer(config)
-  const services: Array<[handler: ApiHandler, paths: ReadonlySet<string>]> = [
-    [createCheckpoints(config), new Set(CHECKPOINT_ROUTES.map(({ path }) => path))],
-    [createInstances(config), new Set(INSTANCE_ROUTES.map(({ path }) => path))],
-    [createKeys(config), new Set(KEY_ROUTES.map(({ path }) => path))],
+  const services: Array<[handler: ApiHandler, routes: readonly Route[]]> = [
+    [createCheckpoints(config), CHECKPOINT_ROUTES],
+    [createInstances(config), INSTANCE_ROUTES],
+    [createKeys(config), KEY_ROUTES],
   ]
   return async (input, init) => {
     const request = new Request(input, init)
@@ -79,13 +80,16 @@ function gatewayFetch(
     // Presigned requests go to the storage.
     if (origin !== URL_OF_API) return fetch(input, init)
     requests.push(`${request.method} ${pathname}`)
-    const [handler] = services.find(([, paths]) => paths.has(pathname)) ?? []
-    if (!handler) return Response.json({ error: { code: 'not_found', message: 'no route' } }, { status: 404 })
+    const { handler, resource, pathParameters } = findService(services, pathname) ?? {}
+    if (!handler || resource === undefined)
+      return Response.json({ error: { code: 'not_found', message: 'no route' } }, { status: 404 })
     const body = new Uint8Array(await request.arrayBuffer())
     const event = {
       ...proxyEvent({
         method: request.method,
         path: pathname,
+        resource,
+        ...(pathParameters && { pathParameters }),
         query: Object.fromEntries([...searchParams.keys()].map((name) => [name, searchParams.getAll(name)])),
         body: body.length === 0 ? null : body,
       }),
@@ -109,4 +113,16 @@ function gatewayFetch(
       headers: headers as Record<string, string>,
     })
   }
+}
+
+/** The service that has a route of the path, the route's own path, and the parameters in it as they were sent. */
+function findService(services: Array<[handler: ApiHandler, routes: readonly Route[]]>, pathname: string) {
+  for (const [handler, routes] of services) {
+    for (const { path } of routes) {
+      const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+      const match = pattern.exec(pathname)
+      if (match) return { handler, resource: path, pathParameters: match.groups && { ...match.groups } }
+    }
+  }
+  return undefined
 }

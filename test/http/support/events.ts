@@ -7,8 +7,10 @@ import type { KeyBinding, Role } from '../../../src/keys/types.ts'
 
 export interface EventInput {
   method?: string
-  /** The path, which is the resource of the route too. */
+  /** The path, which is the resource of the route too unless that is given. */
   path: string
+  resource?: string
+  pathParameters?: Record<string, string>
   /** All values of each query parameter. */
   query?: Record<string, string[]>
   /** An object becomes JSON; a string or bytes are sent as they are; null is no body. */
@@ -24,7 +26,16 @@ export interface EventInput {
 const everywhere: KeyBinding[] = [{ tenant: '*', project: '*' }]
 
 /** A REST proxy event of the shape that AWS documents, with all types as the API's binary types. */
-export function proxyEvent({ method = 'POST', path, query, body = {}, headers, ...caller }: EventInput) {
+export function proxyEvent({
+  method = 'POST',
+  path,
+  resource = path,
+  pathParameters,
+  query,
+  body = {},
+  headers,
+  ...caller
+}: EventInput) {
   const { role = 'platform', bindings = everywhere, principal } = caller
   const bytes = bodyBytes(body)
   const all: Record<string, string | string[] | undefined> = {
@@ -37,7 +48,7 @@ export function proxyEvent({ method = 'POST', path, query, body = {}, headers, .
     Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, [value].flat()]])),
   )
   return {
-    resource: path,
+    resource,
     path,
     httpMethod: method,
     headers: Object.fromEntries(Object.entries(multiValueHeaders).map(([name, values]) => [name, values.at(-1)])),
@@ -46,7 +57,7 @@ export function proxyEvent({ method = 'POST', path, query, body = {}, headers, .
       ? Object.fromEntries(Object.entries(query).map(([name, values]) => [name, values.at(-1)]))
       : null,
     multiValueQueryStringParameters: query ?? null,
-    pathParameters: null,
+    pathParameters: pathParameters ?? null,
     stageVariables: null,
     requestContext: {
       requestId: 'request-1',
