@@ -7,7 +7,6 @@ import { createHandler as createInstances } from '../../../lambdas/instances/han
 import { ROUTES as INSTANCE_ROUTES } from '../../../lambdas/instances/routes.ts'
 import { createHandler as createKeys } from '../../../lambdas/keys/handler.ts'
 import { ROUTES as KEY_ROUTES } from '../../../lambdas/keys/routes.ts'
-import type { ApiHandler } from '../../../lambdas/shared/api.ts'
 import type { Route } from '../../../lambdas/shared/routes.ts'
 import type { SweepHandlerConfig } from '../../../lambdas/shared/sweep-config.ts'
 import { createHandler as createSweep } from '../../../lambdas/sweep/handler.ts'
@@ -16,7 +15,8 @@ import type { SandboxCheckpointStoreOptions } from '../../../src/checkpoints/typ
 import { createKeyStore } from '../../../src/keys/store.ts'
 import type { KeyBinding, Role } from '../../../src/keys/types.ts'
 import { type Engines, startEngines } from '../../support/engines.ts'
-import { lambdaContext, proxyEvent } from './events.ts'
+import { type Answer, whole } from './answers.ts'
+import { proxyEvent } from './events.ts'
 
 const silent: SweepTelemetry = { finished: () => undefined, failed: () => undefined }
 const URL_OF_API = 'http://api.test'
@@ -69,10 +69,10 @@ function gatewayFetch(
     startSweep: (event) => createSweep(config, silent)(event, { getRemainingTimeInMillis: () => 900_000 }),
   }
   const authorizer = createAuthorizer(config)
-  const services: Array<[handler: ApiHandler, routes: readonly Route[]]> = [
-    [createCheckpoints(config), CHECKPOINT_ROUTES],
-    [createInstances(config), INSTANCE_ROUTES],
-    [createKeys(config), KEY_ROUTES],
+  const services: Service[] = [
+    [whole(createCheckpoints(config)), CHECKPOINT_ROUTES],
+    [whole(createInstances(config)), INSTANCE_ROUTES],
+    [whole(createKeys(config)), KEY_ROUTES],
   ]
   return async (input, init) => {
     const request = new Request(input, init)
@@ -80,8 +80,8 @@ function gatewayFetch(
     // Presigned requests go to the storage.
     if (origin !== URL_OF_API) return fetch(input, init)
     requests.push(`${request.method} ${pathname}`)
-    const { handler, resource, pathParameters } = findService(services, pathname) ?? {}
-    if (!handler || resource === undefined)
+    const { answer, resource, pathParameters } = findService(services, pathname) ?? {}
+    if (!answer || resource === undefined)
       return Response.json({ error: { code: 'not_found', message: 'no route' } }, { status: 404 })
     const body = new Uint8Array(await request.arrayBuffer())
     const event = {
@@ -106,22 +106,19 @@ function gatewayFetch(
       if (!(error instanceof Error) || error.message !== 'Unauthorized') throw error
       return Response.json({ error: { code: 'unauthenticated', message: 'no key' } }, { status: 401 })
     }
-    const { statusCode, headers, body: answered, isBase64Encoded } = await handler(event, lambdaContext)
-    const text = isBase64Encoded ? Buffer.from(answered, 'base64') : answered
-    return new Response(text.length === 0 ? null : text, {
-      status: statusCode,
-      headers: headers as Record<string, string>,
-    })
+    return answer(event, request.signal)
   }
 }
 
+type Service = [answer: Answer, routes: readonly Route[]]
+
 /** The service that has a route of the path, the route's own path, and the parameters in it as they were sent. */
-function findService(services: Array<[handler: ApiHandler, routes: readonly Route[]]>, pathname: string) {
-  for (const [handler, routes] of services) {
+function findService(services: readonly Service[], pathname: string) {
+  for (const [answer, routes] of services) {
     for (const { path } of routes) {
       const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
       const match = pattern.exec(pathname)
-      if (match) return { handler, resource: path, pathParameters: match.groups && { ...match.groups } }
+      if (match) return { answer, resource: path, pathParameters: match.groups && { ...match.groups } }
     }
   }
   return undefined
