@@ -24,6 +24,14 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
   ],
   instances: ({ tableArn }) => [onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem')],
   keys: ({ tableArn }) => [onTable(tableArn, 'GetItem', 'PutItem', 'Query', 'UpdateItem')],
+  sandboxes: ({ tableArn, bucketArn }) => [
+    onTable(tableArn, 'BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
+    // Blobs are looked for, and read by who was told of a snapshot.
+    onObjects(bucketArn, [OBJECT_PREFIXES.blobs], 'GetObject'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject', 'PutObject'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.staging], 'GetObject', 'PutObject'),
+    onListing(bucketArn, 'ListBucket'),
+  ],
   sweep: ({ tableArn, bucketArn }) => [
     onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
     onObjects(

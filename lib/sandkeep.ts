@@ -1,10 +1,12 @@
-import { Duration, RemovalPolicy } from 'aws-cdk-lib'
+import { Duration, RemovalPolicy, Token } from 'aws-cdk-lib'
 import { Policy, type PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { ROUTES as checkpointRoutes } from '../lambdas/checkpoints/routes.ts'
 import { ROUTES as instanceRoutes } from '../lambdas/instances/routes.ts'
 import { ROUTES as keyRoutes } from '../lambdas/keys/routes.ts'
+import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
+import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
 import { ENVIRONMENT } from '../src/environment.ts'
 import { INTEGRATION_TIMEOUT, SandkeepApi, type Throttling } from './api.ts'
 import { SandkeepBucket } from './bucket.ts'
@@ -31,6 +33,12 @@ export interface SandkeepProps {
    */
   readonly sweepRate?: Duration
   /**
+   * How long an expired or destroyed sandbox is kept, with those of its snapshots that no task and no other sandbox
+   * needs.
+   * @default Duration.days(30)
+   */
+  readonly sandboxRetention?: Duration
+  /**
    * How many requests the API takes. The gateway answers 429 to the others.
    * @default 500 a second, 1,000 at once
    */
@@ -41,6 +49,11 @@ export interface SandkeepProps {
    * @default true
    */
   readonly cloudWatchRole?: boolean
+  /**
+   * The identity provider whose tokens are taken beside API keys.
+   * @default none: API keys only
+   */
+  readonly oidc?: OidcSettings
 }
 
 /** The whole of Sandkeep: a table, a bucket, an API, its functions, and the schedule of the sweep. */
@@ -71,11 +84,14 @@ export class Sandkeep extends Construct {
         ],
       })
 
+    const sandboxRetention = {
+      [ENVIRONMENT.sandboxRetention]: String((props.sandboxRetention ?? Duration.days(30)).toSeconds()),
+    }
     const sweep = makeFunction('Sweep', 'sweep', {
       description: 'Removes what no checkpoint uses.',
       ...sizes.sweep,
       // Of the million keys that pass by few stay: without these V8 lets them pile up before it looks.
-      environment: { NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=256' },
+      environment: { NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=256', ...sandboxRetention },
       // A sweep that failed goes on where it was with the next one.
       retryAttempts: 0,
     })
@@ -87,7 +103,11 @@ export class Sandkeep extends Construct {
     new SweepSchedule(this, 'SweepSchedule', { handler: sweep, rate: props.sweepRate ?? Duration.days(1) })
 
     this.api = new SandkeepApi(this, 'Api', {
-      authorizer: makeFunction('Authorizer', 'authorizer', { description: 'Checks API keys.', ...sizes.authorizer }),
+      authorizer: makeFunction('Authorizer', 'authorizer', {
+        description: 'Checks API keys and tokens.',
+        ...sizes.authorizer,
+        environment: oidcEnvironment(props.oidc),
+      }),
       services: [
         {
           handler: makeFunction('Checkpoints', 'checkpoints', {
@@ -109,12 +129,27 @@ export class Sandkeep extends Construct {
           handler: makeFunction('Keys', 'keys', { description: 'Manages API keys.', ...sizes.standard }),
           routes: keyRoutes,
         },
+        {
+          handler: makeFunction('Sandboxes', 'sandboxes', {
+            description: 'Sandboxes and the snapshots of their workspaces.',
+            ...sizes.checkpoints,
+            environment: sandboxRetention,
+          }),
+          routes: sandboxRoutes,
+        },
       ],
       throttling: props.throttling ?? { rateLimit: 500, burstLimit: 1_000 },
       logRetention,
       cloudWatchRole: props.cloudWatchRole ?? true,
     })
   }
+}
+
+/** @throws InvalidInputError naming a wrong setting; what is known only at the deployment is checked by the function */
+function oidcEnvironment(oidc: OidcSettings | undefined): Record<string, string> {
+  if (oidc === undefined) return {}
+  if (!Token.isUnresolved(JSON.stringify(oidc))) checkOidc(oidc)
+  return oidcToEnvironment(oidc)
 }
 
 type FunctionProps = Pick<
@@ -132,7 +167,8 @@ interface FunctionSize {
 }
 
 const sizes = {
-  // It reads one item; a request that waits longer would have no time left for its service.
+  // It reads one item, and may ask the identity provider; a request that waits longer would have no time left for its
+  // service.
   authorizer: { memorySize: 512, timeout: Duration.seconds(10) },
   checkpoints: { memorySize: 1_769, timeout: INTEGRATION_TIMEOUT },
   standard: { memorySize: 512, timeout: INTEGRATION_TIMEOUT },

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { CreateTableCommand, DynamoDBClient, ResourceInUseException } from '@aws-sdk/client-dynamodb'
 import { PutBucketVersioningCommand, S3Client } from '@aws-sdk/client-s3'
+import type { OidcSettings } from '../src/access/settings.ts'
 import type { SandboxCheckpointStoreOptions } from '../src/checkpoints/types.ts'
 import { createKeyStore } from '../src/keys/store.ts'
 import { createTableInput } from '../src/table/schema.ts'
@@ -20,6 +21,10 @@ export interface LocalStackOptions extends SandboxCheckpointStoreOptions {
   port?: number
   /** Keeps the data and the key in this folder, where the next start finds them again. @default in memory */
   dir?: string
+  /** The identity provider whose tokens are taken beside API keys. @default none */
+  oidc?: OidcSettings | undefined
+  /** How long an expired or destroyed sandbox is kept, in milliseconds. @default 30 days */
+  sandboxRetentionMs?: number | undefined
   /** What the gateway does. @default the template of this package's stack */
   template?: Template
   /** Told of what failed inside a request that was answered with 5xx, and in a sweep. @default nothing is told */
@@ -49,7 +54,8 @@ const NAME = 'sandkeep'
 /**
  * Starts the whole stack on 127.0.0.1: DynamoDB, S3, and the API with its functions behind a gateway that follows the
  * synthesised template. Takes two seconds, most of them for the template.
- * @throws Error when the port is in use (code EADDRINUSE), or another process serves the folder
+ * @throws Error when the port is in use (code EADDRINUSE), or another process serves the folder; InvalidInputError when
+ * the settings of the identity provider are wrong
  */
 export async function startLocalStack(options: LocalStackOptions = {}): Promise<LocalStack> {
   const running = new Running()
@@ -96,13 +102,20 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
   const apiKey = await platformKey(dynamodb, settings)
   if (dir !== undefined && apiKey !== settings.apiKey) await writeSettings(dir, { ...settings, apiKey })
 
-  const config = { dynamodb, s3, tableName: NAME, bucketName: NAME, ...storeOptions(options) }
+  const config = {
+    dynamodb,
+    s3,
+    tableName: NAME,
+    bucketName: NAME,
+    ...storeOptions(options),
+    ...sandboxOptions(options),
+  }
   const timeoutMs = sweepTimeout(template)
   const sweeps = new BackgroundSweeps({ config, timeoutMs, onError: onError ?? (() => undefined) })
   running.add(() => sweeps.stop())
   const gateway = await startGateway({
     template,
-    handlers: createHandlers({ ...config, startSweep: sweeps.start }),
+    handlers: createHandlers({ ...config, oidc: options.oidc, startSweep: sweeps.start }),
     ...(port === undefined ? {} : { port }),
     ...(onError === undefined ? {} : { onError }),
   })
@@ -156,6 +169,10 @@ async function platformKey(dynamodb: DynamoDBClient, settings: Settings): Promis
   if (settings.apiKey !== undefined && (await keys.verify(settings.apiKey))) return settings.apiKey
   const created = await keys.create({ name: 'local', role: 'platform', bindings: [{ tenant: '*', project: '*' }] })
   return created.key
+}
+
+function sandboxOptions({ sandboxRetentionMs }: LocalStackOptions): { sandboxRetentionMs?: number } {
+  return sandboxRetentionMs === undefined ? {} : { sandboxRetentionMs }
 }
 
 function storeOptions({ now, leaseDurationMs, renewAfterMs }: LocalStackOptions): SandboxCheckpointStoreOptions {

@@ -3,5 +3,13 @@ export const ENVIRONMENT = {
   tableName: 'TABLE_NAME',
   bucketName: 'BUCKET_NAME',
   sweepFunction: 'SWEEP_FUNCTION',
+  oidcIssuer: 'SANDBOX_OIDC_ISSUER',
+  oidcAudience: 'SANDBOX_OIDC_AUDIENCE',
+  oidcClientId: 'SANDBOX_OIDC_CLIENT_ID',
+  oidcJwksUri: 'SANDBOX_OIDC_JWKS_URI',
+  oidcUma: 'SANDBOX_OIDC_UMA',
+  oidcProjectsClaim: 'SANDBOX_OIDC_PROJECTS_CLAIM',
+  oidcRoles: 'SANDBOX_OIDC_ROLES',
+  sandboxRetention: 'SANDBOX_RETENTION_SEC',
   memoryRetention: 'SANDBOX_MEMORY_RETENTION_SEC',
 } as const

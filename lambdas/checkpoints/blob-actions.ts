@@ -1,6 +1,7 @@
-import type { BlobInfo, PresignedRequest } from '../../src/blobs/types.ts'
+import type { BlobInfo } from '../../src/blobs/types.ts'
 import { type Action, action } from '../shared/action.ts'
 import { json } from '../shared/answer.ts'
+import { presigned } from '../shared/presigned.ts'
 import { timestamp } from '../shared/timestamp.ts'
 import type { CheckpointAction } from './routes.ts'
 import * as schemas from './schemas.ts'
@@ -42,9 +43,4 @@ export function blobActions({ blobs }: Services): Record<Extract<CheckpointActio
 
 function shown({ key, size, uploadedAt }: BlobInfo) {
   return { key, size_bytes: size, uploaded_at: timestamp(uploadedAt) }
-}
-
-/** A presigned request in the API's field names. */
-export function presigned({ method, url, headers, expiresAt }: PresignedRequest) {
-  return { method, url, headers, expires_at: timestamp(expiresAt) }
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { EXCHANGE_LIMIT, MAX_BLOB_BYTES, MAX_SWEEP_WAIT_MS, STAGED_LIMIT_BYTES } from '../../src/limits.ts'
+import { EXCHANGE_LIMIT, MAX_BLOB_BYTES, MAX_SWEEP_WAIT_MS } from '../../src/limits.ts'
 import { DEFAULT_OLDER_THAN_MS } from '../../src/sweep/run.ts'
 
 /**
@@ -64,10 +64,6 @@ export const blobList = z.strictObject({
   prefix: z.string().regex(/^[a-z0-9/-]{0,90}$/, 'must be the beginning of a blob key: at most 90 of a-z 0-9 / -'),
 })
 export const blobDelete = z.strictObject({ keys: blobKeys })
-export const stageUpload = z.strictObject({
-  size_bytes: z.int().min(1).max(STAGED_LIMIT_BYTES),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex digits'),
-})
 
 export const sweepStart = z.strictObject({
   older_than_ms: z.int().min(0).default(DEFAULT_OLDER_THAN_MS),

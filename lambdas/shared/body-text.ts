@@ -8,6 +8,8 @@ const jsonTypePattern = /^application\/json\s*(;|$)/i
 export interface BodyTextOptions {
   /** The path to name in the refusal of a body over the inline limit, for services that take such bodies through S3. */
   upload?: string
+  /** An empty body, of whatever type, stands for an empty object. */
+  emptyIsObject?: boolean
 }
 
 /**
@@ -15,9 +17,10 @@ export interface BodyTextOptions {
  * its query parameters stands for it.
  * @throws UnsupportedMediaTypeError, PayloadTooLargeError, InvalidInputError (field `body`, or the query parameter)
  */
-export function bodyText({ upload }: BodyTextOptions = {}): ApiMiddleware {
+export function bodyText({ upload, emptyIsObject = false }: BodyTextOptions = {}): ApiMiddleware {
   const bodyTextBefore = ({ event }: ApiRequest): void => {
-    event.body = event.httpMethod === 'GET' ? JSON.stringify(readQuery(event)) : readJsonText(event, upload)
+    if (event.httpMethod === 'GET') event.body = JSON.stringify(readQuery(event))
+    else event.body = emptyIsObject && !event.body ? '{}' : readJsonText(event, upload)
     event.isBase64Encoded = false
   }
   return { before: bodyTextBefore }

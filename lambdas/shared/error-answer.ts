@@ -1,10 +1,12 @@
 import type { APIGatewayProxyResult } from 'aws-lambda'
 import { SandboxCheckpointError } from '../../src/checkpoints/errors.ts'
 import {
+  AUTHENTICATION_CHALLENGE,
   BlobsMissingError,
   InvalidInputError,
   PayloadTooLargeError,
   SandkeepError,
+  UnauthenticatedError,
   UnavailableError,
 } from '../../src/errors.ts'
 import { json } from './answer.ts'
@@ -71,6 +73,7 @@ function shorten(text: string): string {
 }
 
 function errorHeaders(error: SandkeepError): Record<string, string> {
+  if (error instanceof UnauthenticatedError) return { 'www-authenticate': AUTHENTICATION_CHALLENGE }
   if (error instanceof MethodNotAllowedError) return { allow: error.allow }
   if (error instanceof UnavailableError) return { 'retry-after': RETRY_AFTER_SECONDS }
   return {}

@@ -7,6 +7,9 @@ import { createHandler as createInstances } from '../../../lambdas/instances/han
 import { ROUTES as INSTANCE_ROUTES } from '../../../lambdas/instances/routes.ts'
 import { createHandler as createKeys } from '../../../lambdas/keys/handler.ts'
 import { ROUTES as KEY_ROUTES } from '../../../lambdas/keys/routes.ts'
+import type { SandboxHandlerConfig } from '../../../lambdas/sandboxes/config.ts'
+import { createHandler as createSandboxes } from '../../../lambdas/sandboxes/handler.ts'
+import { ROUTES as SANDBOX_ROUTES } from '../../../lambdas/sandboxes/routes.ts'
 import type { Route } from '../../../lambdas/shared/routes.ts'
 import type { SweepHandlerConfig } from '../../../lambdas/shared/sweep-config.ts'
 import { createHandler as createSweep } from '../../../lambdas/sweep/handler.ts'
@@ -22,6 +25,8 @@ const silent: SweepTelemetry = { finished: () => undefined, failed: () => undefi
 const URL_OF_API = 'http://api.test'
 const METHOD_ARN = 'arn:aws:execute-api:us-east-1:000000000000:api/stage/POST/x'
 
+type TestOptions = SandboxCheckpointStoreOptions & Pick<SandboxHandlerConfig, 'sandboxRetentionMs'>
+
 /** The functions of the API on real engines, behind a `fetch` that makes gateway events of requests. */
 export interface TestApi {
   readonly engines: Engines
@@ -33,7 +38,7 @@ export interface TestApi {
   /** A client of a scope that nothing has used yet, with a platform key unless told otherwise. */
   client(options?: Partial<ClientOptions>): SandkeepClient
   /** As another instance of the same functions, with options of its own. */
-  withOptions(options: SandboxCheckpointStoreOptions): Pick<TestApi, 'client' | 'fetch'>
+  withOptions(options: TestOptions): Pick<TestApi, 'client' | 'fetch'>
   stop(): Promise<void>
 }
 
@@ -46,7 +51,7 @@ export async function startTestApi(): Promise<TestApi> {
     return key
   }
   const apiKey = await createKey('platform')
-  const withOptions = (storeOptions: SandboxCheckpointStoreOptions) => {
+  const withOptions = (storeOptions: TestOptions) => {
     const fetch = gatewayFetch(engines, storeOptions, requests)
     return {
       fetch,
@@ -57,11 +62,7 @@ export async function startTestApi(): Promise<TestApi> {
   return { engines, url: URL_OF_API, requests, createKey, withOptions, ...withOptions({}), stop: engines.stop }
 }
 
-function gatewayFetch(
-  engines: Engines,
-  options: SandboxCheckpointStoreOptions,
-  requests: string[],
-): typeof globalThis.fetch {
+function gatewayFetch(engines: Engines, options: TestOptions, requests: string[]): typeof globalThis.fetch {
   const config: SweepHandlerConfig = {
     ...engines,
     ...options,
@@ -73,6 +74,7 @@ function gatewayFetch(
     [whole(createCheckpoints(config)), CHECKPOINT_ROUTES],
     [whole(createInstances(config)), INSTANCE_ROUTES],
     [whole(createKeys(config)), KEY_ROUTES],
+    [whole(createSandboxes(config)), SANDBOX_ROUTES],
   ]
   return async (input, init) => {
     const request = new Request(input, init)

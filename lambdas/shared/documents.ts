@@ -4,8 +4,8 @@ import { InvalidInputError, PayloadTooLargeError } from '../../src/errors.ts'
 import { STAGED_LIMIT_BYTES } from '../../src/limits.ts'
 import { retryTransient } from '../../src/table/transient.ts'
 import type { Scope } from '../../src/tenancy/scope.ts'
-import { decodeUtf8, parseJson } from '../shared/body-text.ts'
-import type { ApiMiddleware, ApiRequest } from '../shared/request.ts'
+import { decodeUtf8, parseJson } from './body-text.ts'
+import type { ApiMiddleware, ApiRequest } from './request.ts'
 
 const uploadIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 

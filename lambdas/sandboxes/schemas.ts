@@ -1,0 +1,92 @@
+import * as z from 'zod'
+import { SANDBOX_STATUSES, SNAPSHOT_REASONS, SOURCE_TYPES } from '../../src/sandboxes/types.ts'
+import { isWorkspaceKey, WORKSPACE_KEY_RULE } from '../../src/sandboxes/validate.ts'
+
+const MAX_TTL_SECONDS = 2_592_000
+const MAX_LABELS = 64
+const MAX_LABEL_NAME = 128
+const MAX_LABEL_VALUE = 1_024
+/** Of the JSON of all labels: with it a sandbox stays a small item. */
+const MAX_LABEL_BYTES = 16_384
+
+function text(min: number, max: number) {
+  return z
+    .string()
+    .min(min)
+    .max(max)
+    .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
+}
+
+/** Any names are good, `__proto__` too, which an object schema would drop. */
+const labels = z.unknown().transform((value, context): Record<string, string> => {
+  const refuse = (message: string, ...path: string[]) => {
+    context.addIssue({ code: 'custom', path, message })
+    return z.NEVER
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse('must be an object of strings')
+  const entries = Object.entries(value)
+  if (entries.length > MAX_LABELS) return refuse(`must have at most ${MAX_LABELS} members`)
+  for (const [name, label] of entries) {
+    if (name === '' || name.length > MAX_LABEL_NAME || !name.isWellFormed()) {
+      return refuse(`must have names of 1 to ${MAX_LABEL_NAME} characters of well-formed Unicode`)
+    }
+    if (typeof label !== 'string' || label.length > MAX_LABEL_VALUE || !label.isWellFormed()) {
+      return refuse(`must be a string of at most ${MAX_LABEL_VALUE} characters of well-formed Unicode`, name)
+    }
+  }
+  if (Buffer.byteLength(JSON.stringify(value)) > MAX_LABEL_BYTES) {
+    return refuse(`must have at most ${MAX_LABEL_BYTES} bytes of JSON`)
+  }
+  return Object.fromEntries(entries)
+})
+
+const ttlSeconds = z.int().min(1).max(MAX_TTL_SECONDS)
+const requestToken = text(1, 128)
+
+export const create = z.strictObject({
+  profile: text(1, 128),
+  task_id: z.string().max(128).optional(),
+  labels: labels.optional(),
+  source: z
+    .strictObject({
+      type: z.enum(SOURCE_TYPES),
+      workspace_key: z.string().refine(isWorkspaceKey, WORKSPACE_KEY_RULE).optional(),
+      sandbox_id: z.string().optional(),
+      snapshot_seq: z.int().min(1).optional(),
+    })
+    .optional(),
+  reuse: z.boolean().optional(),
+  restore_latest: z.boolean().optional(),
+  ttl_seconds: ttlSeconds.optional(),
+  provider: text(1, 128).optional(),
+  provider_sandbox_id: text(1, 512).optional(),
+})
+
+const limit = z
+  .string()
+  .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
+  .default('100')
+  .transform(Number)
+const page = z.string().optional()
+
+export const list = z.strictObject({
+  task_id: z.string().refine(isWorkspaceKey, WORKSPACE_KEY_RULE).optional(),
+  status: z.enum(SANDBOX_STATUSES).optional(),
+  limit,
+  page,
+})
+export const listSnapshots = z.strictObject({ limit, page })
+export const renew = z.strictObject({ ttl_seconds: ttlSeconds.optional() })
+export const nothing = z.strictObject({})
+
+/** Members of the checkpoint contract are let through whatever they hold: the store judges them. */
+const contract = z.unknown().optional()
+
+export const saveSnapshot = z.strictObject({
+  reason: z.enum(SNAPSHOT_REASONS),
+  files: contract,
+  artifacts: contract,
+  conversation: contract,
+  label: text(0, 1_024).optional(),
+  request_token: requestToken.optional(),
+})
