@@ -1,9 +1,11 @@
 import { App, RemovalPolicy } from 'aws-cdk-lib'
 import { SandkeepStack } from '../lib/index.ts'
+import { oidcFromEnvironment } from '../src/access/settings.ts'
 
 // cdk deploy                                   the stack Sandkeep, whose data outlives it
 // cdk deploy -c stage=dev                      another one beside it: Sandkeep-dev
 // cdk deploy -c stage=pr-7 -c throwaway=true   one that takes its data along when it is destroyed
+// SANDBOX_OIDC_ISSUER=https://… cdk deploy      with tokens of an identity provider: docs/access.md
 const app = new App()
 const stage = String(app.node.tryGetContext('stage') ?? 'prod')
 const throwaway = String(app.node.tryGetContext('throwaway') ?? 'false')
@@ -16,7 +18,9 @@ if (throwaway !== 'true' && throwaway !== 'false') {
 }
 if (throwaway === 'true' && stage === 'prod') throw new Error('The stage "prod" cannot be thrown away.')
 
+const oidc = oidcFromEnvironment(process.env)
 new SandkeepStack(app, stage === 'prod' ? 'Sandkeep' : `Sandkeep-${stage}`, {
   description: "Keeps checkpoints of AI agents' sandboxes.",
   removalPolicy: throwaway === 'true' ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN,
+  ...(oidc && { oidc }),
 })

@@ -58,6 +58,7 @@ const accessLogFormat = AccessLogFormat.custom(
     responseLatencyMs: '$context.responseLatency',
     integrationLatencyMs: '$context.integrationLatency',
     keyId: '$context.authorizer.keyId',
+    principalId: '$context.authorizer.principalId',
     gatewayResponse: '$context.error.responseType',
     integrationError: '$context.integrationErrorMessage',
   }),

@@ -1,5 +1,6 @@
 import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { BASE } from '../lambdas/checkpoints/routes.ts'
+import { AUTHENTICATION_CHALLENGE, ForbiddenError, UnauthenticatedError } from '../src/errors.ts'
 
 interface GatewayRefusal {
   readonly type: ResponseType
@@ -9,9 +10,13 @@ interface GatewayRefusal {
   readonly message: string
   /** Where to send a payload that is too large. */
   readonly upload?: string
+  /** What the header `WWW-Authenticate` says. */
+  readonly challenge?: string
 }
 
 const T = ResponseType
+const unauthenticated = new UnauthenticatedError()
+const forbidden = new ForbiddenError()
 
 const refusals: readonly GatewayRefusal[] = [
   // The gateway answers a path without a resource with "missing authentication token", and not with 404.
@@ -19,13 +24,15 @@ const refusals: readonly GatewayRefusal[] = [
   { type: T.RESOURCE_NOT_FOUND, status: 404, code: 'not_found', message: 'There is no such route.' },
   {
     type: T.UNAUTHORIZED,
-    status: 401,
-    code: 'unauthenticated',
-    message: 'A valid API key is required in the header X-Api-Key.',
+    status: unauthenticated.status,
+    code: unauthenticated.code,
+    message: unauthenticated.message,
+    challenge: AUTHENTICATION_CHALLENGE,
   },
-  { type: T.ACCESS_DENIED, status: 403, code: 'forbidden', message: 'The API key does not allow this request.' },
-  { type: T.INVALID_API_KEY, status: 403, code: 'forbidden', message: 'The API key does not allow this request.' },
-  { type: T.INVALID_SIGNATURE, status: 403, code: 'forbidden', message: 'The signature of the request is not valid.' },
+  { type: T.ACCESS_DENIED, status: forbidden.status, code: forbidden.code, message: forbidden.message },
+  { type: T.INVALID_API_KEY, status: forbidden.status, code: forbidden.code, message: forbidden.message },
+  // No method takes signatures: the gateway looks for one in a bearer token only where there is no route.
+  { type: T.INVALID_SIGNATURE, status: 404, code: 'not_found', message: 'There is no such route.' },
   { type: T.EXPIRED_TOKEN, status: 403, code: 'forbidden', message: 'The token of the request is expired.' },
   { type: T.WAF_FILTERED, status: 403, code: 'forbidden', message: 'The request was refused by a firewall rule.' },
   { type: T.BAD_REQUEST_BODY, status: 400, code: 'invalid_input', message: 'The body of the request is not valid.' },
@@ -58,12 +65,12 @@ const refusals: readonly GatewayRefusal[] = [
     message: 'The service did not answer in time. The request may still take effect.',
   },
   { type: T.INTEGRATION_FAILURE, status: 502, code: 'unavailable', message: 'The service failed to answer.' },
-  { type: T.AUTHORIZER_FAILURE, status: 500, code: 'internal_error', message: 'The API key could not be checked.' },
+  { type: T.AUTHORIZER_FAILURE, status: 500, code: 'internal_error', message: 'The credentials could not be checked.' },
   {
     type: T.AUTHORIZER_CONFIGURATION_ERROR,
     status: 500,
     code: 'internal_error',
-    message: 'The API key could not be checked.',
+    message: 'The credentials could not be checked.',
   },
   { type: T.API_CONFIGURATION_ERROR, status: 500, code: 'internal_error', message: 'The API is not set up correctly.' },
   { type: T.DEFAULT_4XX, code: 'invalid_request', message: 'The request was refused by the gateway.' },
@@ -72,11 +79,14 @@ const refusals: readonly GatewayRefusal[] = [
 
 /** Gives what the gateway itself refuses the same JSON shape as the errors of the services. */
 export function addGatewayResponses(api: RestApi): void {
-  for (const { type, status, code, message, upload } of refusals) {
+  for (const { type, status, code, message, upload, challenge } of refusals) {
     api.addGatewayResponse(`Response-${type.responseType}`, {
       type,
       ...(status === undefined ? {} : { statusCode: String(status) }),
-      responseHeaders: { 'x-request-id': 'context.requestId' },
+      responseHeaders: {
+        'x-request-id': 'context.requestId',
+        ...(challenge !== undefined && { 'WWW-Authenticate': `'${challenge}'` }),
+      },
       templates: { 'application/json': JSON.stringify({ error: { code, message, upload } }) },
     })
   }

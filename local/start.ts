@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { oidcFromEnvironment } from '../src/access/settings.ts'
 import { type LocalStack, startLocalStack } from './index.ts'
 
 const usage = `Usage: npm start -- [--port PORT] [--dir DIR]
@@ -7,7 +8,9 @@ const usage = `Usage: npm start -- [--port PORT] [--dir DIR]
 Runs the whole of Sandkeep on this machine.
 
   --port PORT  of the API (default 8787)
-  --dir DIR    keeps the data (default .sandkeep)`
+  --dir DIR    keeps the data (default .sandkeep)
+
+Tokens of an identity provider are taken where SANDBOX_OIDC_ISSUER is set (docs/access.md has the other variables).`
 
 interface Flags {
   port: number
@@ -55,7 +58,11 @@ function explain(error: unknown, flags: Flags): string {
 }
 
 async function run(flags: Flags): Promise<void> {
-  const stack = await startLocalStack({ ...flags, onError: (error) => console.error(error) })
+  const stack = await startLocalStack({
+    ...flags,
+    oidc: oidcFromEnvironment(process.env),
+    onError: (error) => console.error(error),
+  })
   const end = async (): Promise<void> => {
     await stack.stop()
     process.exit(0)

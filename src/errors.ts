@@ -22,16 +22,23 @@ export class InvalidInputError extends SandkeepError {
   }
 }
 
-/** No key, or one that is unknown or revoked. */
+/** The value of `WWW-Authenticate` that goes with an UnauthenticatedError. */
+export const AUTHENTICATION_CHALLENGE = 'Bearer realm="sandkeep", ApiKey realm="sandkeep"'
+
+/** No credentials, or such as are unknown, revoked, expired or malformed. */
 export class UnauthenticatedError extends SandkeepError {
-  constructor(message = 'A valid API key is required in the header X-Api-Key.') {
-    super(401, 'unauthenticated', message)
+  constructor() {
+    super(
+      401,
+      'unauthenticated',
+      'A valid API key is required in the header X-Api-Key, or a valid token in "Authorization: Bearer".',
+    )
   }
 }
 
 /** The same text whether the tenant exists or not. */
 export class ForbiddenError extends SandkeepError {
-  constructor(message = 'The API key does not allow this request.') {
+  constructor(message = 'The credentials do not allow this request.') {
     super(403, 'forbidden', message)
   }
 }

@@ -1,56 +1,79 @@
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda'
-import { createKeyStore, rightsOf } from '../../src/keys/store.ts'
+import { ProviderUnavailableError } from '../../src/access/fetch-json.ts'
+import type { OidcSettings } from '../../src/access/settings.ts'
+import { createTokenAccess, type TokenAccess } from '../../src/access/tokens.ts'
+import { createKeyStore, type KeyStoreConfig } from '../../src/keys/store.ts'
 import type { ApiKeyRecord } from '../../src/keys/types.ts'
+import { permissionOf } from '../permissions.ts'
 import { ownerText } from '../shared/access.ts'
-import { type Caller, writeCaller } from '../shared/caller.ts'
-import type { HandlerConfig } from '../shared/config.ts'
+import { type Caller, UNAVAILABLE, writeCaller } from '../shared/caller.ts'
 import { log } from '../shared/log.ts'
-import { headerValues } from '../shared/request.ts'
+import { callerOf } from './caller-of.ts'
+import { readCredentials } from './credentials.ts'
 
-const API_KEY_HEADER = 'X-Api-Key'
+type Event = APIGatewayRequestAuthorizerEvent
+type AuthorizerHandler = (event: Event) => Promise<APIGatewayAuthorizerResult>
 
-type AuthorizerHandler = (event: APIGatewayRequestAuthorizerEvent) => Promise<APIGatewayAuthorizerResult>
+export interface AuthorizerConfig extends KeyStoreConfig {
+  /** Not given: no tokens are taken. */
+  oidc?: OidcSettings | undefined
+}
 
-/** The API's authorizer: finds out whose key it is. What the key may do, each service checks for itself. */
-export function createHandler(config: HandlerConfig): AuthorizerHandler {
+/**
+ * The API's authorizer: finds out who calls. What the caller may do, each service checks for itself, so that all
+ * refusals but 401 are the services' own, in their order.
+ * @throws InvalidInputError naming a wrong setting of the identity provider
+ */
+export function createHandler(config: AuthorizerConfig): AuthorizerHandler {
   const keys = createKeyStore(config)
-  return createAuthorizer((key) => keys.verify(key))
+  const onRefusal = (message: string) => log('WARN', message, {})
+  const tokens = config.oidc && createTokenAccess(config.oidc, { now: config.now, onRefusal })
+  return createAuthorizer((key) => keys.verify(key), tokens)
 }
 
-/** The same over any source of keys. */
-export function createAuthorizer(verify: (key: string) => Promise<ApiKeyRecord | null>): AuthorizerHandler {
+/** The same over any source of keys and of tokens. */
+export function createAuthorizer(
+  verifyKey: (key: string) => Promise<ApiKeyRecord | null>,
+  tokens?: TokenAccess,
+): AuthorizerHandler {
+  /** Null: not with these credentials. */
+  const identify = async (event: Event): Promise<Caller | null> => {
+    const credentials = readCredentials(event)
+    if (!credentials) return null
+    const [record, token] = await Promise.all([
+      credentials.key === undefined ? undefined : verifyKey(credentials.key),
+      credentials.token === undefined ? undefined : (tokens?.verify(credentials.token) ?? null),
+    ])
+    if (record === null || token === null) return null
+    if (!token || !tokens) return callerOf(record, token, 'granted')
+    const permission = permissionOf(event.httpMethod, event.resource)
+    const decision = permission === undefined ? 'denied' : await tokens.decide(token, permission)
+    return decision === 'invalid' ? null : callerOf(record, token, decision)
+  }
+
   return async (event) => {
-    const [key, ...others] = headerValues(event, API_KEY_HEADER)
-    const record = key === undefined || others.length > 0 ? null : await verifyLogged(verify, key, event)
+    const caller = await identify(event).catch((error: unknown) => failure(error, event))
     // The gateway answers 401 to this very message.
-    if (!record) throw new Error('Unauthorized')
-    return allow(callerOf(record), event.methodArn)
+    if (caller === null) throw new Error('Unauthorized')
+    return allow(caller, event.methodArn)
   }
 }
 
-/** What fails here becomes the gateway's 500, which tells nobody why. */
-async function verifyLogged(
-  verify: (key: string) => Promise<ApiKeyRecord | null>,
-  key: string,
-  event: APIGatewayRequestAuthorizerEvent,
-): Promise<ApiKeyRecord | null> {
-  try {
-    return await verify(key)
-  } catch (error) {
-    log('ERROR', 'The key could not be verified.', { request_id: event.requestContext?.requestId, error })
-    throw error
+/** What goes on from here becomes the gateway's 500, which tells nobody why. */
+function failure(error: unknown, event: Event): typeof UNAVAILABLE {
+  const fields = { request_id: event.requestContext?.requestId, error }
+  if (error instanceof ProviderUnavailableError) {
+    log('WARN', 'The identity provider did not answer.', fields)
+    return UNAVAILABLE
   }
+  log('ERROR', 'The credentials could not be verified.', fields)
+  throw error
 }
 
-function callerOf(record: ApiKeyRecord): Caller {
-  const { id, role, bindings } = record
-  return { kind: 'key', id, keyId: id, role, bindings: [bindings], rights: rightsOf(record), denied: false }
-}
-
-function allow(caller: Caller, methodArn: string): APIGatewayAuthorizerResult {
+function allow(caller: Caller | typeof UNAVAILABLE, methodArn: string): APIGatewayAuthorizerResult {
   const [api, stage] = methodArn.split('/')
   return {
-    principalId: ownerText(caller),
+    principalId: caller === UNAVAILABLE ? UNAVAILABLE : ownerText(caller),
     policyDocument: {
       Version: '2012-10-17',
       Statement: [{ Action: 'execute-api:Invoke', Effect: 'Allow', Resource: `${api}/${stage}/*/*` }],

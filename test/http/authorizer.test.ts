@@ -80,7 +80,7 @@ describe('no good key', () => {
 })
 
 it('logs why a key could not be verified, without the key', async () => {
-  const error = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+  const error = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
   const failing = createAuthorizer(async () => Promise.reject(new Error('the table is away')))
   await expect(failing(event({ 'x-api-key': ['secret-key'] }))).rejects.toThrow('the table is away')
   const line = String(error.mock.calls[0]?.[0])
