@@ -12,4 +12,8 @@ export const ENVIRONMENT = {
   oidcRoles: 'SANDBOX_OIDC_ROLES',
   sandboxRetention: 'SANDBOX_RETENTION_SEC',
   memoryRetention: 'SANDBOX_MEMORY_RETENTION_SEC',
+  corsOrigins: 'SANDBOX_CORS_ORIGINS',
+  filesBackend: 'SANDBOX_FILES_BACKEND',
+  anthropicSecret: 'SANDBOX_ANTHROPIC_SECRET',
+  anthropicBaseUrl: 'SANDBOX_ANTHROPIC_BASE_URL',
 } as const

@@ -2,6 +2,7 @@ import middy from '@middy/core'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
 import { access } from './access.ts'
 import type { Action } from './action.ts'
+import { cors } from './cors.ts'
 import { errorAnswer } from './error-answer.ts'
 import { largeText } from './large-text.ts'
 import type { ApiEvent, ApiMiddleware, Call } from './request.ts'
@@ -17,15 +18,18 @@ export interface ApiOptions<Name extends string> {
   actions: Record<Name, Action>
   /** Sets `call.body`; comes after access is granted, and may act on the answer too. */
   body: readonly ApiMiddleware[]
+  /** Whose pages may read the answers. @default none */
+  corsOrigins?: readonly string[] | undefined
 }
 
 /** A function of the API: the middlewares, then the route's action. Made once a container. */
-export function createApiHandler<Name extends string>({ routes, actions, body }: ApiOptions<Name>): ApiHandler {
+export function createApiHandler<Name extends string>(options: ApiOptions<Name>): ApiHandler {
+  const { routes, actions, body, corsOrigins } = options
   const runAction = async ({ call }: ApiEvent): Promise<APIGatewayProxyResult> =>
     actionOf<Action>(actions, call)(call as Call)
   const handler = middy<ApiEvent, APIGatewayProxyResult>().handler(runAction)
   handler.use(largeText())
-  for (const middleware of apiMiddlewares(routes, body)) handler.use(middleware)
+  for (const middleware of apiMiddlewares(routes, body, corsOrigins)) handler.use(middleware)
   return async (event, context) => handler(event as ApiEvent, context)
 }
 
@@ -33,8 +37,13 @@ export function createApiHandler<Name extends string>({ routes, actions, body }:
  * What every request passes, in the order of refusal. An answer passes it the other way.
  * @param body sets `call.body`
  */
-export function apiMiddlewares(routes: readonly Route[], body: readonly ApiMiddleware[]): ApiMiddleware[] {
+export function apiMiddlewares(
+  routes: readonly Route[],
+  body: readonly ApiMiddleware[],
+  corsOrigins: readonly string[] = [],
+): ApiMiddleware[] {
   return [
+    cors(routes, corsOrigins),
     requestId(),
     securityHeaders() as ApiMiddleware,
     router(routes),

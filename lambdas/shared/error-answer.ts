@@ -8,6 +8,7 @@ import {
   SandkeepError,
   UnauthenticatedError,
   UnavailableError,
+  UpstreamError,
 } from '../../src/errors.ts'
 import { json } from './answer.ts'
 import { checkpointErrorStatus, isTransient } from './error-status.ts'
@@ -76,5 +77,6 @@ function errorHeaders(error: SandkeepError): Record<string, string> {
   if (error instanceof UnauthenticatedError) return { 'www-authenticate': AUTHENTICATION_CHALLENGE }
   if (error instanceof MethodNotAllowedError) return { allow: error.allow }
   if (error instanceof UnavailableError) return { 'retry-after': RETRY_AFTER_SECONDS }
+  if (error instanceof UpstreamError && error.retryAfter !== undefined) return { 'retry-after': error.retryAfter }
   return {}
 }

@@ -25,6 +25,8 @@ export interface Call {
   params: Readonly<Record<string, string>>
   /** The parsed JSON body. */
   body: unknown
+  /** For whom of the app the request acts; of the functions that ask for it. */
+  user?: string
 }
 
 /** A call of a function that streams its answers. */

@@ -29,6 +29,8 @@ export interface StreamOptions<Name extends string> {
   actions: Record<Name, StreamAction>
   /** Sets `call.body`; comes after access is granted. */
   body: readonly ApiMiddleware[]
+  /** Whose pages may read the answers. @default none */
+  corsOrigins?: readonly string[] | undefined
 }
 
 type BegunAnswer = AnswerHead & { body: string | BegunBody }
@@ -46,7 +48,7 @@ class CallerGoneError extends SandkeepError {
  * gateway breaks the connection. Made once a container.
  */
 export function createStreamHandler<Name extends string>(options: StreamOptions<Name>): StreamHandler {
-  const { routes, actions, body } = options
+  const { routes, actions, body, corsOrigins } = options
   const runAction = async ({ call }: ApiEvent): Promise<BegunAnswer> => {
     const { signal } = call as StreamCall
     try {
@@ -57,7 +59,7 @@ export function createStreamHandler<Name extends string>(options: StreamOptions<
     }
   }
   const handler = middy<ApiEvent, BegunAnswer>().handler(runAction)
-  for (const middleware of apiMiddlewares(routes, body)) handler.use(middleware)
+  for (const middleware of apiMiddlewares(routes, body, corsOrigins)) handler.use(middleware)
 
   return async (event, stream, context) => {
     const gone = callerGone(stream)
