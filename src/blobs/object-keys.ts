@@ -56,3 +56,54 @@ export function fileObjectPrefix(scope: Scope): string {
 export function fileObjectKey(scope: Scope, fileId: string): string {
   return fileObjectPrefix(scope) + fileId
 }
+
+/** Where all bundles of a scope begin, and the lists of them. */
+export function bundleObjectPrefix(scope: Scope): string {
+  return `${OBJECT_PREFIXES.bundles}${scope.tenant}/${scope.project}/`
+}
+
+export function bundleObjectKey(scope: Scope, id: string): string {
+  return bundleObjectPrefix(scope) + id
+}
+
+/** Where all objects of a project's memory begin. */
+export function memoryObjectPrefix(scope: Scope): string {
+  return `${OBJECT_PREFIXES.projects}${scope.tenant}/${scope.project}/memory/`
+}
+
+/** Where all objects of a task begin. */
+export function taskObjectPrefix(scope: Scope, taskId: string): string {
+  return `${memoryObjectPrefix(scope)}tasks/${taskId}/`
+}
+
+/** The bytes of an artifact; `object` is a name that was never used before. */
+export function artifactObjectKey(
+  scope: Scope,
+  { taskId, turn, name, object }: { taskId: string; turn: number; name: string; object: string },
+): string {
+  return `${turnObjectPrefix(scope, taskId, turn)}artifacts/${object}/${name}`
+}
+
+/** A summary that is too large for the table. */
+export function summaryObjectKey(
+  scope: Scope,
+  { taskId, turn, object }: { taskId: string; turn: number; object: string },
+): string {
+  return `${turnObjectPrefix(scope, taskId, turn)}summary-${object}.md`
+}
+
+function turnObjectPrefix(scope: Scope, taskId: string, turn: number): string {
+  return `${taskObjectPrefix(scope, taskId)}turns/${String(turn).padStart(4, '0')}/`
+}
+
+/** What the key of an object of a project's memory says; undefined when it is none. */
+export function readMemoryObjectKey(
+  scope: Scope,
+  key: string,
+): { taskId: string; turn: number; object: string } | undefined {
+  const path = key.slice(memoryObjectPrefix(scope).length)
+  const match = /^tasks\/([^/]+)\/turns\/(\d{4})\/(?:artifacts\/([^/]+)\/[^/]+|summary-([^/]+)\.md)$/.exec(path)
+  const [, taskId, turn, artifact, summary] = match ?? []
+  const object = artifact ?? summary
+  return taskId === undefined || object === undefined ? undefined : { taskId, turn: Number(turn), object }
+}

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { blobObjectPrefix, bodyObjectPrefix, stagingObjectPrefix } from '../blobs/object-keys.ts'
+import { sweepBundles } from '../bundles/sweep.ts'
 import { Bodies } from '../checkpoints/bodies.ts'
 import { byThread, readChain } from '../checkpoints/chain.ts'
 import { META_ATTRIBUTES } from '../checkpoints/read.ts'
@@ -91,6 +92,7 @@ class ScopeSweep {
   /** Versions that S3 would not delete. They stand on a page already, and are tried again by the next run. */
   readonly #failedVersions = new Set<string>()
   readonly #failedPages = new Set<string>()
+  #bundles = { lists: 0, deletes: 0 }
   #resumeAfter: string | undefined
   /** The time was up while pages were left to delete. */
   #pagesLeft = false
@@ -119,6 +121,7 @@ class ScopeSweep {
     if (this.#pagesLeft) return this.#goOnAfter(this.#input.resumeAfter ?? FIRST_KEY)
     await this.#clearDeleted()
     await this.#clearStaging()
+    await this.#clearBundles()
     // What is condemned already would only be condemned again; a run that goes on begins after it.
     const again = waiting && this.#input.resumeAfter === undefined
     if (again || this.#failedVersions.size > MAX_FAILED) return this.#result(waiting)
@@ -299,8 +302,16 @@ class ScopeSweep {
     }
   }
 
+  async #clearBundles(): Promise<void> {
+    const { table, s3, bucketName, scope, now } = this.#input
+    const swept = await sweepBundles({ table, s3, bucketName, scope }, now)
+    this.#counts.cleared += swept.cleared
+    this.#failures.push(...swept.failures)
+    this.#bundles = swept
+  }
+
   #result(waiting: boolean): ScopeSweepResult {
-    const all = [this.#blobs, this.#bodies, this.#staging]
+    const all = [this.#blobs, this.#bodies, this.#staging, this.#bundles]
     return {
       counts: this.#counts,
       deletedBlobs: this.#deletedBlobs,
