@@ -19,5 +19,5 @@ export function anthropicFromEnvironment(environment: NodeJS.ProcessEnv): Anthro
       sessionToken: required(environment, 'AWS_SESSION_TOKEN'),
     },
   })
-  return { baseUrl: ANTHROPIC_BASE_URL, apiKey }
+  return { baseUrl: environment[ENVIRONMENT.anthropicBaseUrl] || ANTHROPIC_BASE_URL, apiKey }
 }
