@@ -1,5 +1,5 @@
 import { checkpointErrorFromCode } from '../src/checkpoints/errors.ts'
-import { SandkeepError } from '../src/errors.ts'
+import { BlobsMissingError, SandkeepError } from '../src/errors.ts'
 
 /** The API, or the storage behind a presigned request, refused. */
 export class SandkeepHttpError extends SandkeepError {
@@ -52,9 +52,10 @@ function describe(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
-/** The error that an answer of the API stands for: one of the contract's classes, or SandkeepHttpError. */
+/** The error that an answer of the API stands for: one of the contract's classes, BlobsMissingError, SandkeepHttpError. */
 export function errorFromAnswer(status: number, headers: Headers, text: string, url: string): Error {
-  const { code, message, field } = readErrorBody(text)
+  const { code, message, field, keys } = readErrorBody(text)
+  if (code === 'blob_missing' && keys) return new BlobsMissingError(keys)
   const known = code === undefined ? undefined : checkpointErrorFromCode(code, message ?? code)
   if (known) return known
   return new SandkeepHttpError(
@@ -81,11 +82,11 @@ function answerHeaders(headers: Headers): { requestId: string | undefined; retry
   }
 }
 
-function readErrorBody(text: string): { code?: string; message?: string; field?: string } {
+function readErrorBody(text: string): { code?: string; message?: string; field?: string; keys?: string[] } {
   try {
     const { error } = JSON.parse(text)
     const entries = Object.entries(error).filter(([, value]) => typeof value === 'string')
-    return Object.fromEntries(entries)
+    return { ...Object.fromEntries(entries), ...(Array.isArray(error.keys) && { keys: error.keys.map(String) }) }
   } catch {
     // Not from our API: a proxy's page, an empty body.
     return {}

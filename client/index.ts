@@ -4,6 +4,7 @@ import { ClientInstanceStore } from './instances.ts'
 import { ClientKeyStore } from './keys.ts'
 import { ClientMemory } from './memory.ts'
 import { type ClientOptions, checkOptions } from './options.ts'
+import { ClientSandboxes } from './sandboxes.ts'
 import { ClientSweepService } from './sweeps.ts'
 import { Transport } from './transport.ts'
 
@@ -30,6 +31,13 @@ export type {
   TurnOverview,
 } from './memory-types.ts'
 export type { ClientOptions, TokenSource } from './options.ts'
+export type {
+  ClientSandboxes,
+  CreateSandboxOptions,
+  ListSandboxesOptions,
+  ListSnapshotsOptions,
+  Sandbox,
+} from './sandboxes.ts'
 export type { ClientSweepService } from './sweeps.ts'
 
 const CHECKPOINTS_BASE = '/sandbox/checkpoints/v1'
@@ -41,6 +49,7 @@ export interface SandkeepClient {
   readonly instances: ClientInstanceStore
   readonly keys: ClientKeyStore
   readonly memory: ClientMemory
+  readonly sandboxes: ClientSandboxes
   readonly sweeps: ClientSweepService
 }
 
@@ -56,6 +65,7 @@ export function createClient(options: ClientOptions): SandkeepClient {
     instances: new ClientInstanceStore(transport),
     keys: new ClientKeyStore(transport),
     memory: new ClientMemory(transport),
+    sandboxes: new ClientSandboxes(transport),
     sweeps: new ClientSweepService(transport, CHECKPOINTS_BASE),
   }
 }

@@ -2,7 +2,6 @@ import { INLINE_LIMIT_BYTES } from '../src/limits.ts'
 import { checkArtifactName, checkContentType, checkTaskId, checkTurn } from '../src/memory/names.ts'
 import { type ArtifactContent, blobOf, counted, sha256Of } from './artifact-content.ts'
 import { blobBody } from './blob-body.ts'
-import { SandkeepHttpError } from './errors.ts'
 import { turnBody } from './memory-checks.ts'
 import {
   type ArtifactJson,
@@ -28,6 +27,7 @@ import type {
   TurnId,
   TurnOverview,
 } from './memory-types.ts'
+import { orNull } from './or-null.ts'
 import { openPresigned, type PresignedJson, putPresigned } from './storage.ts'
 import type { Transport } from './transport.ts'
 
@@ -203,13 +203,4 @@ function query({ limit, page }: PageOptions): string {
     ...(page !== undefined && { page }),
   })
   return parameters.size === 0 ? '' : `?${parameters}`
-}
-
-async function orNull<T>(work: () => Promise<T>): Promise<T | null> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof SandkeepHttpError && error.code === 'not_found') return null
-    throw error
-  }
 }
