@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { scopeKey } from '../table/keys.ts'
-import type { Table } from '../table/table.ts'
+import { type Key, scopeKey } from '../table/keys.ts'
+import type { Item, Table, TransactAction } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
 import type { Scope } from '../tenancy/scope.ts'
 
@@ -11,11 +11,30 @@ const noted = new WeakMap<DynamoDBClient, Set<string>>()
  * would have all uploads of a project wait for one another.
  */
 export async function noteScope(dynamodb: DynamoDBClient, table: Table, scope: Scope): Promise<void> {
+  const note = scopeNote(dynamodb, table, scope)
+  if (note.actions.length === 0) return
+  await retryTransient(() => table.put(noteItem(scope)))
+  note.written()
+}
+
+/** The same as a part of a transaction: no action when the item is known to be there. */
+export function scopeNote(
+  dynamodb: DynamoDBClient,
+  table: Table,
+  scope: Scope,
+): { actions: TransactAction[] /** To be called when the transaction is done. */; written(): void } {
   const ofClient = noted.get(dynamodb) ?? new Set<string>()
   noted.set(dynamodb, ofClient)
-  const key = scopeKey(scope)
-  const name = `${table.name}#${key.sk}`
-  if (ofClient.has(name)) return
-  await retryTransient(() => table.put({ ...key, tenant: scope.tenant, project: scope.project }))
-  ofClient.add(name)
+  const item = noteItem(scope)
+  const name = `${table.name}#${item.sk}`
+  return {
+    actions: ofClient.has(name) ? [] : [table.transactPut(item)],
+    written: () => {
+      ofClient.add(name)
+    },
+  }
+}
+
+function noteItem(scope: Scope): Item & Key {
+  return { ...scopeKey(scope), tenant: scope.tenant, project: scope.project }
 }

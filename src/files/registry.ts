@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { fileKey, providerClaimKey } from '../table/keys.ts'
-import { NEW_ITEM, Table } from '../table/table.ts'
+import { type Item, NEW_ITEM, Table } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
 import { parseScope, type Scope } from '../tenancy/scope.ts'
 import type { BackendName } from './backend.ts'
@@ -16,7 +16,7 @@ import {
   readEntry,
   scopeOfOwner,
 } from './items.ts'
-import { noteScope } from './note-scope.ts'
+import { scopeNote } from './note-scope.ts'
 import { TOMBSTONE_MS } from './removal.ts'
 import type { FileScope } from './types.ts'
 
@@ -64,36 +64,46 @@ export function createFileRegistry({
 }: FileRegistryConfig): FileRegistry {
   const scope = parseScope(config.scope.tenant, config.scope.project)
   const table = new Table(dynamodb, tableName)
-  const owners = ownersSeenBy(user)
   return {
     async lookUp(ids) {
       const found = new Map<string, RegisteredFile>()
       const distinct = [...new Set(ids)].filter((id) => fileIdPattern.test(id))
       for (let start = 0; start < distinct.length; start += BATCH) {
         const keys = distinct.slice(start, start + BATCH).map((id) => fileKey(scope, id))
-        for (const entry of (await retryTransient(() => table.batchGet(keys))).map(readEntry)) {
-          if (!owners.includes(entry.owner) || isForgotten(entry, now())) continue
-          const { owner, backend } = entry
-          found.set(entry.id, { scope: scopeOfOwner(owner), backend, live: isLive(entry, now()) })
-        }
+        const items = await retryTransient(() => table.batchGet(keys))
+        for (const [id, file] of registeredFiles(items, user, now())) found.set(id, file)
       }
       return found
     },
     async register(id, fileScope) {
       if (!fileIdPattern.test(id)) throw new Error('A provider gave a file an id that is none.')
       const entry: FileEntry = { id, owner: ownerIn(fileScope, user), backend: 'anthropic', createdAt: now() }
-      await noteScope(dynamodb, table, scope)
+      const note = scopeNote(dynamodb, table, scope)
       const claim = { ...providerClaimKey(id), tenant: scope.tenant, project: scope.project }
       const actions = [
         table.transactPut(fileItem(scope, entry), NEW_ITEM),
         table.transactPut(listItem(scope, entry)),
         table.transactPut(claim, NEW_ITEM),
+        ...note.actions,
       ]
       const token = randomUUID()
       const { done } = await retryTransient(() => table.transact(actions, token))
+      if (done) note.written()
       return done
     },
   }
+}
+
+/** The files among items of the table that the user sees, or saw up to 30 days ago. */
+export function registeredFiles(items: readonly Item[], user: string, now: number): Map<string, RegisteredFile> {
+  const owners = ownersSeenBy(user)
+  const seen = items.map(readEntry).filter((entry) => owners.includes(entry.owner) && !isForgotten(entry, now))
+  return new Map(
+    seen.map((entry) => [
+      entry.id,
+      { scope: scopeOfOwner(entry.owner), backend: entry.backend, live: isLive(entry, now) },
+    ]),
+  )
 }
 
 function isForgotten({ deletedAt }: FileEntry, now: number): boolean {

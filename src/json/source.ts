@@ -84,11 +84,19 @@ interface Open {
   at: string | number
 }
 
+/** The names and indexes that lead to a value. */
+export type JsonPath = Array<string | number>
+
+/** The first of `duplicateMembers`. */
+export function duplicateMember(text: string): JsonPath | undefined {
+  return duplicateMembers(text).next().value
+}
+
 /**
- * The first member of an object, at any depth, whose name another member of that object has already: the names and
- * indexes that lead to it. Names are compared without their escapes.
+ * The members of objects, at any depth, whose name another member of that object has already. Names are compared without
+ * their escapes.
  */
-export function duplicateMember(text: string): Array<string | number> | undefined {
+export function* duplicateMembers(text: string): Generator<JsonPath, undefined> {
   const open: Open[] = []
   let nameNext = false
   let index = 0
@@ -100,7 +108,7 @@ export function duplicateMember(text: string): Array<string | number> | undefine
       if (nameNext && current?.names) {
         const name = decode(text, { start: index, end })
         current.at = name
-        if (current.names.has(name)) return open.map(({ at }) => at)
+        if (current.names.has(name)) yield open.map(({ at }) => at)
         current.names.add(name)
         nameNext = false
       }

@@ -197,8 +197,16 @@ export function providerClaimKey(providerId: string): Key {
   return { pk: `P#${providerId}`, sk: 'P' }
 }
 
+/** The partition of the containers of one owner. */
 export function providerIdPartition(scope: Scope, ownerHash: string): string {
   return `A#${scope.tenant}#${scope.project}#${ownerHash}`
+}
+
+/** What the sort keys begin with that list the containers of an owner by the time of their creation. */
+export const CONTAINER_PLACES = 't#'
+
+export function containerKey(scope: Scope, ownerHash: string, containerId: string): Key {
+  return { pk: providerIdPartition(scope, ownerHash), sk: `c#${containerId}` }
 }
 
 /** The partition of uploads on their way to be artifacts or files. */
