@@ -30,11 +30,15 @@ export interface ServiceRoutes {
   readonly routes: readonly Route[]
   /** Whether its answers are passed on as they come. Its handler must be one for that. @default false */
   readonly streams?: boolean
+  /** Whether pages of `corsOrigins` may call it. @default false */
+  readonly cors?: boolean
 }
 
 export interface SandkeepApiProps {
   readonly services: readonly ServiceRoutes[]
   readonly authorizer: IFunction
+  /** Whose pages may read the answers of the services with `cors`. */
+  readonly corsOrigins: readonly string[]
   readonly throttling: Throttling
   readonly logRetention: RetentionDays
   readonly cloudWatchRole: boolean
@@ -95,7 +99,7 @@ export class SandkeepApi extends Construct {
     const { region, urlSuffix } = Stack.of(this)
     const { stageName } = this.restApi.deploymentStage
     this.url = `https://${this.restApi.restApiId}.execute-api.${region}.${urlSuffix}/${stageName}`
-    addGatewayResponses(this.restApi)
+    addGatewayResponses(this.restApi, props.corsOrigins.length > 0)
 
     const authorizer = new RequestAuthorizer(this, 'Authorizer', {
       handler: props.authorizer,
@@ -103,7 +107,7 @@ export class SandkeepApi extends Construct {
       identitySources: [],
       resultsCacheTtl: Duration.seconds(0),
     })
-    for (const { handler, routes, streams } of props.services) {
+    for (const { handler, routes, streams, cors } of props.services) {
       const integration = new LambdaIntegration(handler, {
         ...(streams
           ? { timeout: STREAM_TIMEOUT, responseTransferMode: ResponseTransferMode.STREAM }
@@ -112,9 +116,14 @@ export class SandkeepApi extends Construct {
       })
       for (const [path, ofPath] of Object.entries(Object.groupBy(routes, (route) => route.path))) {
         const resource = this.restApi.root.resourceForPath(path)
-        const methods = (ofPath ?? []).map((route) => route.method)
+        const methods: string[] = (ofPath ?? []).map((route) => route.method)
         for (const method of methods) {
           resource.addMethod(method, integration, { authorizer, authorizationType: AuthorizationType.CUSTOM })
+        }
+        if (cors && props.corsOrigins.length > 0) {
+          // Browsers ask without credentials.
+          resource.addMethod('OPTIONS', integration, { authorizationType: AuthorizationType.NONE })
+          methods.push('OPTIONS')
         }
         refuseOtherMethods(resource, methods)
       }

@@ -1,11 +1,20 @@
 import { Duration, RemovalPolicy } from 'aws-cdk-lib'
-import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
+import {
+  BlockPublicAccess,
+  Bucket,
+  BucketEncryption,
+  type CorsRule,
+  HttpMethods,
+  ObjectOwnership,
+} from 'aws-cdk-lib/aws-s3'
 import type { Construct } from 'constructs'
 import { OBJECT_PREFIXES } from '../src/blobs/object-keys.ts'
 
 export interface SandkeepBucketProps {
   /** DESTROY also empties the bucket when the stack is deleted. */
   readonly removalPolicy: RemovalPolicy
+  /** Whose pages may send presigned uploads, and read presigned downloads. */
+  readonly corsOrigins: readonly string[]
 }
 
 /** The one bucket of all services: private, over TLS only. */
@@ -34,9 +43,36 @@ export class SandkeepBucket extends Bucket {
           noncurrentVersionExpiration: Duration.days(1),
           expiredObjectDeleteMarker: true,
         },
+        {
+          id: 'expire-deleted-files',
+          prefix: OBJECT_PREFIXES.files,
+          noncurrentVersionExpiration: Duration.days(1),
+          expiredObjectDeleteMarker: true,
+        },
       ],
+      ...(props.corsOrigins.length > 0 && { cors: corsRules(props.corsOrigins) }),
       removalPolicy: props.removalPolicy,
       autoDeleteObjects: props.removalPolicy === RemovalPolicy.DESTROY,
     })
   }
 }
+
+/** Only who holds a presigned request gets anything, whatever page it is sent from. */
+function corsRules(origins: readonly string[]): CorsRule[] {
+  return [
+    { allowedMethods: [HttpMethods.PUT], allowedOrigins: [...origins], allowedHeaders: ['*'], maxAge: CORS_MAX_AGE },
+    {
+      allowedMethods: [HttpMethods.GET, HttpMethods.HEAD],
+      // A browser that follows a redirect from the API to here says that the origin is null.
+      allowedOrigins: ['*'],
+      allowedHeaders: ['*'],
+      exposedHeaders: EXPOSED_HEADERS,
+      maxAge: CORS_MAX_AGE,
+    },
+  ]
+}
+
+const CORS_MAX_AGE = 7_200
+
+/** What pages may read of a download's headers. */
+export const EXPOSED_HEADERS = ['content-disposition', 'content-length', 'content-type', 'etag']

@@ -77,8 +77,11 @@ const refusals: readonly GatewayRefusal[] = [
   { type: T.DEFAULT_5XX, code: 'internal_error', message: 'The gateway failed to answer the request.' },
 ]
 
-/** Gives what the gateway itself refuses the same JSON shape as the errors of the services. */
-export function addGatewayResponses(api: RestApi): void {
+/**
+ * Gives what the gateway itself refuses the same JSON shape as the errors of the services.
+ * @param readable whether pages of other origins may read it: it is the same for all, and tells nothing of anybody
+ */
+export function addGatewayResponses(api: RestApi, readable: boolean): void {
   for (const { type, status, code, message, upload, challenge } of refusals) {
     api.addGatewayResponse(`Response-${type.responseType}`, {
       type,
@@ -86,6 +89,7 @@ export function addGatewayResponses(api: RestApi): void {
       responseHeaders: {
         'x-request-id': 'context.requestId',
         ...(challenge !== undefined && { 'WWW-Authenticate': `'${challenge}'` }),
+        ...(readable && { 'access-control-allow-origin': "'*'", 'access-control-expose-headers': "'*'" }),
       },
       templates: { 'application/json': JSON.stringify({ error: { code, message, upload } }) },
     })

@@ -22,6 +22,17 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
     onObjects(bucketArn, [OBJECT_PREFIXES.staging], 'GetObject', 'PutObject'),
     onListing(bucketArn, 'ListBucket', 'ListBucketVersions'),
   ],
+  'file-content': ({ tableArn, bucketArn }) => [
+    // A file whose bytes turn out to be gone is deleted.
+    onTable(tableArn, 'DeleteItem', 'GetItem'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.files], 'GetObject'),
+    onListing(bucketArn, 'ListBucket'),
+  ],
+  files: ({ tableArn, bucketArn }) => [
+    onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.files], 'DeleteObject', 'GetObject', 'PutObject'),
+    onListing(bucketArn, 'ListBucket'),
+  ],
   instances: ({ tableArn }) => [onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem')],
   keys: ({ tableArn }) => [onTable(tableArn, 'GetItem', 'PutItem', 'Query', 'UpdateItem')],
   sandboxes: ({ tableArn, bucketArn }) => [
@@ -41,8 +52,17 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
     ),
     // Bodies have the keys of what they refer to, and go with the checkpoints that a prune left behind.
     onObjects(bucketArn, [OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.files], 'DeleteObject'),
     onListing(bucketArn, 'ListBucket', 'ListBucketVersions'),
   ],
+}
+
+/** To read a secret, and to keep of deleted files the ids that their provider gave. */
+export function fileProvider(secretArn: string, { tableArn }: Pick<Stores, 'tableArn'>): PolicyStatement[] {
+  return [
+    new PolicyStatement({ actions: ['secretsmanager:GetSecretValue'], resources: [secretArn] }),
+    onTable(tableArn, 'PutItem', 'UpdateItem'),
+  ]
 }
 
 /** To call a function, and nothing else of it. */

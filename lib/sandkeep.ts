@@ -1,16 +1,20 @@
 import { Duration, RemovalPolicy, Token } from 'aws-cdk-lib'
 import { Policy, type PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import { RetentionDays } from 'aws-cdk-lib/aws-logs'
+import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import { Construct } from 'constructs'
 import { ROUTES as checkpointRoutes } from '../lambdas/checkpoints/routes.ts'
+import { ROUTES as fileContentRoutes } from '../lambdas/file-content/routes.ts'
+import { ROUTES as fileRoutes } from '../lambdas/files/routes.ts'
 import { ROUTES as instanceRoutes } from '../lambdas/instances/routes.ts'
 import { ROUTES as keyRoutes } from '../lambdas/keys/routes.ts'
 import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
 import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
 import { ENVIRONMENT } from '../src/environment.ts'
-import { INTEGRATION_TIMEOUT, SandkeepApi, type Throttling } from './api.ts'
+import { INTEGRATION_TIMEOUT, SandkeepApi, STREAM_TIMEOUT, type Throttling } from './api.ts'
 import { SandkeepBucket } from './bucket.ts'
-import { invocation, permissions } from './permissions.ts'
+import { checkCorsOrigins } from './cors-origins.ts'
+import { fileProvider, invocation, permissions } from './permissions.ts'
 import { ServiceFunction, type ServiceFunctionProps, type ServiceName } from './service-function.ts'
 import { SweepSchedule } from './sweep-schedule.ts'
 import { SandkeepTable } from './table.ts'
@@ -54,6 +58,32 @@ export interface SandkeepProps {
    * @default none: API keys only
    */
   readonly oidc?: OidcSettings
+  /**
+   * How to reach Anthropic's API.
+   * @default not at all
+   */
+  readonly anthropic?: AnthropicProps
+  /**
+   * Where uploaded files go: into the bucket, or on to Anthropic's Files API. Files that are there already stay where
+   * they are.
+   * @default 's3'
+   */
+  readonly filesBackend?: 's3' | 'anthropic'
+  /**
+   * The origins whose pages may use the files, such as `https://app.example`; `*` stands for all.
+   * @default none
+   */
+  readonly corsOrigins?: readonly string[]
+}
+
+export interface AnthropicProps {
+  /** Holds the API key as its text. The key should be of a workspace that nothing else uses. */
+  readonly secret: ISecret
+  /**
+   * Without `/v1`.
+   * @default Anthropic's own
+   */
+  readonly baseUrl?: string
 }
 
 /** The whole of Sandkeep: a table, a bucket, an API, its functions, and the schedule of the sweep. */
@@ -66,8 +96,9 @@ export class Sandkeep extends Construct {
     super(scope, id)
     const removalPolicy = props.removalPolicy ?? RemovalPolicy.RETAIN
     const logRetention = props.logRetention ?? RetentionDays.ONE_MONTH
+    const corsOrigins = checkCorsOrigins(props.corsOrigins ?? [])
     const table = new SandkeepTable(this, 'Table', { removalPolicy })
-    const bucket = new SandkeepBucket(this, 'Bucket', { removalPolicy })
+    const bucket = new SandkeepBucket(this, 'Bucket', { removalPolicy, corsOrigins })
     this.table = table
     this.bucket = bucket
 
@@ -91,7 +122,12 @@ export class Sandkeep extends Construct {
       description: 'Removes what no checkpoint uses.',
       ...sizes.sweep,
       // Of the million keys that pass by few stay: without these V8 lets them pile up before it looks.
-      environment: { NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=256', ...sandboxRetention },
+      environment: {
+        NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=256',
+        ...sandboxRetention,
+        ...filesEnvironment(props),
+      },
+      statements: props.anthropic ? fileProvider(secretArnOf(props.anthropic), table) : [],
       // A sweep that failed goes on where it was with the next one.
       retryAttempts: 0,
     })
@@ -102,7 +138,12 @@ export class Sandkeep extends Construct {
     })
     new SweepSchedule(this, 'SweepSchedule', { handler: sweep, rate: props.sweepRate ?? Duration.days(1) })
 
+    const files = {
+      environment: { ...filesEnvironment(props), [ENVIRONMENT.corsOrigins]: corsOrigins.join(' ') },
+      statements: props.anthropic ? fileProvider(secretArnOf(props.anthropic), table) : [],
+    }
     this.api = new SandkeepApi(this, 'Api', {
+      corsOrigins,
       authorizer: makeFunction('Authorizer', 'authorizer', {
         description: 'Checks API keys and tokens.',
         ...sizes.authorizer,
@@ -117,6 +158,25 @@ export class Sandkeep extends Construct {
             statements: [invocation(sweep.functionArn)],
           }),
           routes: checkpointRoutes,
+        },
+        {
+          handler: makeFunction('Files', 'files', {
+            description: 'Files of users and apps.',
+            ...sizes.files,
+            ...files,
+          }),
+          routes: fileRoutes,
+          cors: true,
+        },
+        {
+          handler: makeFunction('FileContent', 'file-content', {
+            description: 'Contents of files.',
+            ...sizes.streaming,
+            ...files,
+          }),
+          routes: fileContentRoutes,
+          streams: true,
+          cors: true,
         },
         {
           handler: makeFunction('Instances', 'instances', {
@@ -152,6 +212,22 @@ function oidcEnvironment(oidc: OidcSettings | undefined): Record<string, string>
   return oidcToEnvironment(oidc)
 }
 
+function filesEnvironment({ anthropic, filesBackend }: SandkeepProps): Record<string, string> {
+  if (filesBackend === 'anthropic' && !anthropic) {
+    throw new Error('filesBackend: with "anthropic" the property anthropic is needed.')
+  }
+  return {
+    ...(filesBackend && { [ENVIRONMENT.filesBackend]: filesBackend }),
+    ...(anthropic && { [ENVIRONMENT.anthropicSecret]: anthropic.secret.secretArn }),
+    ...(anthropic?.baseUrl !== undefined && { [ENVIRONMENT.anthropicBaseUrl]: anthropic.baseUrl }),
+  }
+}
+
+/** As it stands in policies: the whole ARN ends in six random characters. */
+function secretArnOf({ secret }: AnthropicProps): string {
+  return secret.secretFullArn ?? `${secret.secretArn}-??????`
+}
+
 type FunctionProps = Pick<
   ServiceFunctionProps,
   'description' | 'memorySize' | 'timeout' | 'environment' | 'retryAttempts'
@@ -171,6 +247,9 @@ const sizes = {
   // service.
   authorizer: { memorySize: 512, timeout: Duration.seconds(10) },
   checkpoints: { memorySize: 1_769, timeout: INTEGRATION_TIMEOUT },
+  // It holds a file of 32 MiB three times when it goes on to Anthropic.
+  files: { memorySize: 1_024, timeout: INTEGRATION_TIMEOUT },
   standard: { memorySize: 512, timeout: INTEGRATION_TIMEOUT },
+  streaming: { memorySize: 512, timeout: STREAM_TIMEOUT },
   sweep: { memorySize: 1_024, timeout: Duration.minutes(15) },
 } satisfies Record<string, FunctionSize>

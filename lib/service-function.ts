@@ -11,7 +11,15 @@ import { ENVIRONMENT } from '../src/environment.ts'
 export const FUNCTION_METADATA = 'sandkeep:function'
 
 /** The folders of `lambdas/` that hold a handler. */
-export type ServiceName = 'authorizer' | 'checkpoints' | 'instances' | 'keys' | 'sandboxes' | 'sweep'
+export type ServiceName =
+  | 'authorizer'
+  | 'checkpoints'
+  | 'file-content'
+  | 'files'
+  | 'instances'
+  | 'keys'
+  | 'sandboxes'
+  | 'sweep'
 
 export interface ServiceFunctionProps {
   readonly service: ServiceName

@@ -1,9 +1,9 @@
-import type { HandlerConfig } from '../lambdas/shared/config.ts'
+import type { SweepHandlerConfig } from '../lambdas/shared/sweep-config.ts'
 import { createHandler } from '../lambdas/sweep/handler.ts'
 import type { SweepEvent } from '../src/sweep/run.ts'
 
 export interface BackgroundSweepsOptions {
-  config: HandlerConfig
+  config: Omit<SweepHandlerConfig, 'startSweep'>
   /** How long one call of the function may run. */
   timeoutMs: number
   onError: (error: unknown) => void

@@ -1,21 +1,30 @@
 import { type AuthorizerConfig, createHandler as createAuthorizer } from '../lambdas/authorizer/handler.ts'
 import { createHandler as createCheckpoints } from '../lambdas/checkpoints/handler.ts'
+import { createHandler as createFileContent } from '../lambdas/file-content/handler.ts'
+import { createHandler as createFiles } from '../lambdas/files/handler.ts'
 import { createHandler as createInstances } from '../lambdas/instances/handler.ts'
 import { createHandler as createKeys } from '../lambdas/keys/handler.ts'
 import type { SandboxHandlerConfig } from '../lambdas/sandboxes/config.ts'
 import { createHandler as createSandboxes } from '../lambdas/sandboxes/handler.ts'
+import type { FilesHandlerConfig } from '../lambdas/shared/files-config.ts'
 import type { SweepHandlerConfig } from '../lambdas/shared/sweep-config.ts'
-import type { LambdaHandler } from './gateway/index.ts'
+import type { LambdaHandler, LambdaStreamHandler } from './gateway/index.ts'
+
+type LocalConfig = SweepHandlerConfig & AuthorizerConfig & SandboxHandlerConfig & FilesHandlerConfig
 
 /** The handlers of the API's functions, by the names of their folders. */
-export function createHandlers(
-  config: SweepHandlerConfig & AuthorizerConfig & SandboxHandlerConfig,
-): Record<string, LambdaHandler> {
+export function createHandlers(config: LocalConfig): Record<string, LambdaHandler> {
   return {
     authorizer: createAuthorizer(config),
     checkpoints: createCheckpoints(config),
+    files: createFiles(config),
     instances: createInstances(config),
     keys: createKeys(config),
     sandboxes: createSandboxes(config),
   }
+}
+
+/** The handlers of those functions whose answers are streamed. */
+export function createStreamHandlers(config: LocalConfig): Record<string, LambdaStreamHandler> {
+  return { 'file-content': createFileContent(config) }
 }

@@ -1,7 +1,10 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { CreateTableCommand, DynamoDBClient, ResourceInUseException } from '@aws-sdk/client-dynamodb'
-import { PutBucketVersioningCommand, S3Client } from '@aws-sdk/client-s3'
+import { type CORSRule, PutBucketCorsCommand, PutBucketVersioningCommand, S3Client } from '@aws-sdk/client-s3'
+import type { HandlerConfig } from '../lambdas/shared/config.ts'
+import type { FilesHandlerConfig } from '../lambdas/shared/files-config.ts'
+import { EXPOSED_HEADERS } from '../lib/bucket.ts'
 import type { OidcSettings } from '../src/access/settings.ts'
 import type { SandboxCheckpointStoreOptions } from '../src/checkpoints/types.ts'
 import { createKeyStore } from '../src/keys/store.ts'
@@ -10,11 +13,11 @@ import { BackgroundSweeps } from './background-sweeps.ts'
 import { startDynamoDb } from './dynamodb/index.ts'
 import { startGateway, type Template } from './gateway/index.ts'
 import { readFunctions } from './gateway/read-api.ts'
-import { createHandlers } from './handlers.ts'
+import { createHandlers, createStreamHandlers } from './handlers.ts'
 import { startS3 } from './s3/index.ts'
 import { lockFolder } from './s3/storage/folder-lock.ts'
 import { newSettings, readSettings, type Settings, writeSettings } from './settings.ts'
-import { synthesizeTemplate } from './template.ts'
+import { LOCAL_CORS_ORIGINS, synthesizeTemplate } from './template.ts'
 
 export interface LocalStackOptions extends SandboxCheckpointStoreOptions {
   /** Of the API. @default any free port */
@@ -25,6 +28,10 @@ export interface LocalStackOptions extends SandboxCheckpointStoreOptions {
   oidc?: OidcSettings | undefined
   /** How long an expired or destroyed sandbox is kept, in milliseconds. @default 30 days */
   sandboxRetentionMs?: number | undefined
+  /** How to reach Anthropic's API, or what stands for it; `baseUrl` is without `/v1`. @default not at all */
+  anthropic?: { baseUrl: string; apiKey: string } | undefined
+  /** Where uploaded files go. @default s3 */
+  filesBackend?: 's3' | 'anthropic' | undefined
   /** What the gateway does. @default the template of this package's stack */
   template?: Template
   /** Told of what failed inside a request that was answered with 5xx, and in a sweep. @default nothing is told */
@@ -50,6 +57,16 @@ export interface LocalStack {
 
 const REGION = 'us-east-1'
 const NAME = 'sandkeep'
+
+/** Pages of any origin may send presigned requests, as the bucket of a stack with such pages has it. */
+const anyPage: CORSRule[] = [
+  {
+    AllowedMethods: ['GET', 'HEAD', 'PUT'],
+    AllowedOrigins: LOCAL_CORS_ORIGINS,
+    AllowedHeaders: ['*'],
+    ExposeHeaders: EXPOSED_HEADERS,
+  },
+]
 
 /**
  * Starts the whole stack on 127.0.0.1: DynamoDB, S3, and the API with its functions behind a gateway that follows the
@@ -99,6 +116,7 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
   running.add(() => s3.destroy())
   await createTable(dynamodb)
   await s3.send(new PutBucketVersioningCommand({ Bucket: NAME, VersioningConfiguration: { Status: 'Enabled' } }))
+  await s3.send(new PutBucketCorsCommand({ Bucket: NAME, CORSConfiguration: { CORSRules: anyPage } }))
   const apiKey = await platformKey(dynamodb, settings)
   if (dir !== undefined && apiKey !== settings.apiKey) await writeSettings(dir, { ...settings, apiKey })
 
@@ -109,13 +127,16 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
     bucketName: NAME,
     ...storeOptions(options),
     ...sandboxOptions(options),
+    ...filesOptions(options),
   }
   const timeoutMs = sweepTimeout(template)
   const sweeps = new BackgroundSweeps({ config, timeoutMs, onError: onError ?? (() => undefined) })
   running.add(() => sweeps.stop())
+  const handlerConfig = { ...config, oidc: options.oidc, startSweep: sweeps.start }
   const gateway = await startGateway({
     template,
-    handlers: createHandlers({ ...config, oidc: options.oidc, startSweep: sweeps.start }),
+    handlers: createHandlers(handlerConfig),
+    streamHandlers: createStreamHandlers(handlerConfig),
     ...(port === undefined ? {} : { port }),
     ...(onError === undefined ? {} : { onError }),
   })
@@ -169,6 +190,18 @@ async function platformKey(dynamodb: DynamoDBClient, settings: Settings): Promis
   if (settings.apiKey !== undefined && (await keys.verify(settings.apiKey))) return settings.apiKey
   const created = await keys.create({ name: 'local', role: 'platform', bindings: [{ tenant: '*', project: '*' }] })
   return created.key
+}
+
+/** @throws Error when uploads are to go where nothing is known of */
+function filesOptions({ anthropic, filesBackend }: LocalStackOptions): Omit<FilesHandlerConfig, keyof HandlerConfig> {
+  if (filesBackend === 'anthropic' && !anthropic) {
+    throw new Error('filesBackend: with "anthropic" the option anthropic is needed.')
+  }
+  return {
+    corsOrigins: LOCAL_CORS_ORIGINS,
+    filesBackend,
+    ...(anthropic && { anthropic: { baseUrl: anthropic.baseUrl, apiKey: async () => anthropic.apiKey } }),
+  }
 }
 
 function sandboxOptions({ sandboxRetentionMs }: LocalStackOptions): { sandboxRetentionMs?: number } {

@@ -2,10 +2,13 @@ import { App } from 'aws-cdk-lib'
 import { SandkeepStack } from '../lib/index.ts'
 import type { Template } from './gateway/index.ts'
 
+/** On one machine any page may call. */
+export const LOCAL_CORS_ORIGINS = ['*']
+
 let synthesized: Template | undefined
 
 /**
- * The template that a deployment would use, without the bundles of its functions. Takes a second or two the first time;
+ * The template that a deployment would use, whose API pages of any origin may call, without the bundles of its functions. Takes a second or two the first time;
  * the same object comes back after that, so it is not to be changed.
  */
 export function synthesizeTemplate(): Template {
@@ -15,6 +18,6 @@ export function synthesizeTemplate(): Template {
 
 function synthesize(): Template {
   const app = new App({ context: { 'aws:cdk:bundling-stacks': [] }, analyticsReporting: false })
-  const stack = new SandkeepStack(app, 'Sandkeep')
+  const stack = new SandkeepStack(app, 'Sandkeep', { corsOrigins: LOCAL_CORS_ORIGINS })
   return app.synth().getStackByName(stack.stackName).template as Template
 }

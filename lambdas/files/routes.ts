@@ -12,10 +12,10 @@ export type FileAction = 'create' | 'list' | 'get' | 'delete' | 'startUpload' | 
 
 export const ROUTES: readonly Route<FileAction>[] = [
   { method: 'POST', path: BASE, role: 'writer', permission: 'sandbox-files#write', action: 'create' },
+  { method: 'POST', path: UPLOADS_PATH, role: 'writer', permission: 'sandbox-files#write', action: 'startUpload' },
   { method: 'GET', path: BASE, role: 'viewer', permission: 'sandbox-files#read', action: 'list' },
   { method: 'GET', path: `${BASE}/{file_id}`, role: 'viewer', permission: 'sandbox-files#read', action: 'get' },
   { method: 'DELETE', path: `${BASE}/{file_id}`, role: 'writer', permission: 'sandbox-files#delete', action: 'delete' },
-  { method: 'POST', path: UPLOADS_PATH, role: 'writer', permission: 'sandbox-files#write', action: 'startUpload' },
   {
     method: 'POST',
     path: `${UPLOADS_PATH}/{upload_id}/complete`,

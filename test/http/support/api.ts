@@ -3,6 +3,10 @@ import { type ClientOptions, createClient, type SandkeepClient } from '../../../
 import { createHandler as createAuthorizer } from '../../../lambdas/authorizer/handler.ts'
 import { createHandler as createCheckpoints } from '../../../lambdas/checkpoints/handler.ts'
 import { ROUTES as CHECKPOINT_ROUTES } from '../../../lambdas/checkpoints/routes.ts'
+import { createHandler as createFileContent } from '../../../lambdas/file-content/handler.ts'
+import { ROUTES as FILE_CONTENT_ROUTES } from '../../../lambdas/file-content/routes.ts'
+import { createHandler as createFiles } from '../../../lambdas/files/handler.ts'
+import { ROUTES as FILE_ROUTES } from '../../../lambdas/files/routes.ts'
 import { createHandler as createInstances } from '../../../lambdas/instances/handler.ts'
 import { ROUTES as INSTANCE_ROUTES } from '../../../lambdas/instances/routes.ts'
 import { createHandler as createKeys } from '../../../lambdas/keys/handler.ts'
@@ -10,6 +14,7 @@ import { ROUTES as KEY_ROUTES } from '../../../lambdas/keys/routes.ts'
 import type { SandboxHandlerConfig } from '../../../lambdas/sandboxes/config.ts'
 import { createHandler as createSandboxes } from '../../../lambdas/sandboxes/handler.ts'
 import { ROUTES as SANDBOX_ROUTES } from '../../../lambdas/sandboxes/routes.ts'
+import type { FilesHandlerConfig } from '../../../lambdas/shared/files-config.ts'
 import type { Route } from '../../../lambdas/shared/routes.ts'
 import type { SweepHandlerConfig } from '../../../lambdas/shared/sweep-config.ts'
 import { createHandler as createSweep } from '../../../lambdas/sweep/handler.ts'
@@ -18,14 +23,16 @@ import type { SandboxCheckpointStoreOptions } from '../../../src/checkpoints/typ
 import { createKeyStore } from '../../../src/keys/store.ts'
 import type { KeyBinding, Role } from '../../../src/keys/types.ts'
 import { type Engines, startEngines } from '../../support/engines.ts'
-import { type Answer, whole } from './answers.ts'
+import { type Answer, streamed, whole } from './answers.ts'
 import { proxyEvent } from './events.ts'
 
 const silent: SweepTelemetry = { finished: () => undefined, failed: () => undefined }
 const URL_OF_API = 'http://api.test'
 const METHOD_ARN = 'arn:aws:execute-api:us-east-1:000000000000:api/stage/POST/x'
 
-type TestOptions = SandboxCheckpointStoreOptions & Pick<SandboxHandlerConfig, 'sandboxRetentionMs'>
+type TestOptions = SandboxCheckpointStoreOptions &
+  Pick<SandboxHandlerConfig, 'sandboxRetentionMs'> &
+  Pick<FilesHandlerConfig, 'anthropic' | 'corsOrigins' | 'filesBackend'>
 
 /** The functions of the API on real engines, behind a `fetch` that makes gateway events of requests. */
 export interface TestApi {
@@ -72,6 +79,8 @@ function gatewayFetch(engines: Engines, options: TestOptions, requests: string[]
   const authorizer = createAuthorizer(config)
   const services: Service[] = [
     [whole(createCheckpoints(config)), CHECKPOINT_ROUTES],
+    [whole(createFiles(config)), FILE_ROUTES],
+    [streamed(createFileContent(config)), FILE_CONTENT_ROUTES],
     [whole(createInstances(config)), INSTANCE_ROUTES],
     [whole(createKeys(config)), KEY_ROUTES],
     [whole(createSandboxes(config)), SANDBOX_ROUTES],
