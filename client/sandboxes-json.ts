@@ -34,6 +34,7 @@ export interface SandboxJson {
 
 export interface SnapshotJson extends NameJson {
   checkpoint_id: string
+  workspace_key: string | null
   reason: SnapshotRecord['reason']
   label: string | null
   created_at: string
@@ -92,6 +93,7 @@ export function readSnapshot(json: SnapshotJson): SnapshotRecord {
   return {
     ...readName(json),
     checkpointId: json.checkpoint_id,
+    workspaceKey: json.workspace_key,
     reason: json.reason,
     label: json.label,
     createdAt: Date.parse(json.created_at),

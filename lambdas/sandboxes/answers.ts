@@ -30,6 +30,7 @@ export function shownSnapshot(snapshot: SnapshotRecord) {
   return {
     ...shownName(snapshot),
     checkpoint_id: snapshot.checkpointId,
+    workspace_key: snapshot.workspaceKey,
     reason: snapshot.reason,
     label: snapshot.label,
     created_at: timestamp(snapshot.createdAt),

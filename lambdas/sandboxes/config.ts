@@ -3,7 +3,7 @@ import { configFromEnvironment, type HandlerConfig, required } from '../shared/c
 
 export interface SandboxHandlerConfig extends HandlerConfig {
   /** How long an expired or destroyed sandbox is kept. Default: 30 days. */
-  sandboxRetentionMs?: number
+  sandboxRetentionMs?: number | undefined
 }
 
 /** @throws Error naming the variable that is not set or not a number */

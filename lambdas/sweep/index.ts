@@ -1,4 +1,5 @@
 import { ENVIRONMENT } from '../../src/environment.ts'
+import { sandboxRetentionMs } from '../sandboxes/config.ts'
 import { sweepConfigFromEnvironment } from '../shared/sweep-config.ts'
 import { createHandler } from './handler.ts'
 import { createTelemetry } from './telemetry.ts'
@@ -6,4 +7,6 @@ import { createTelemetry } from './telemetry.ts'
 // It goes on in another call of itself, and Lambda tells a function its own name.
 const environment = { ...process.env, [ENVIRONMENT.sweepFunction]: process.env.AWS_LAMBDA_FUNCTION_NAME }
 
-export const handler = createHandler(sweepConfigFromEnvironment(environment), createTelemetry())
+const config = { ...sweepConfigFromEnvironment(environment), sandboxRetentionMs: sandboxRetentionMs(environment) }
+
+export const handler = createHandler(config, createTelemetry())

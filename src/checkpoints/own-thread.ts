@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { checkpointKey, threadKey } from '../table/keys.ts'
+import { checkpointKey, idKey, threadKey } from '../table/keys.ts'
 import { TABLE } from '../table/schema.ts'
+import type { TransactAction } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
 import { hashText } from '../text.ts'
 import type { StoreContext } from './context.ts'
@@ -56,10 +57,25 @@ export async function dropOwnThread({ table, scope }: StoreContext, checkpointId
 
 /** The record of a checkpoint that has a thread of its own. */
 export async function findOwnCheckpoint(
-  { table, scope }: StoreContext,
+  { table, scope }: Pick<StoreContext, 'table' | 'scope'>,
   checkpointId: string,
 ): Promise<CheckpointRecord | undefined> {
   const threadHash = ownThreadHash(checkpointId)
   const item = await table.get(checkpointKey(scope, threadHash, 1))
   return item && readCheckpoint(threadHash, item)
+}
+
+/**
+ * What removes a checkpoint that has a thread of its own, with its thread, as actions of a transaction that decides
+ * whether it goes. Its body, if it has one in S3, is to be deleted after it.
+ */
+export async function ownCheckpointRemoval(
+  context: Pick<StoreContext, 'table' | 'scope'>,
+  checkpointId: string,
+): Promise<{ actions: TransactAction[]; threadHash: string; bodyName: string | undefined }> {
+  const { table, scope } = context
+  const threadHash = ownThreadHash(checkpointId)
+  const record = await findOwnCheckpoint(context, checkpointId)
+  const keys = [threadKey(scope, threadHash), checkpointKey(scope, threadHash, 1), idKey(scope, hashText(checkpointId))]
+  return { actions: keys.map((key) => table.transactDelete(key)), threadHash, bodyName: record?.bodyName }
 }

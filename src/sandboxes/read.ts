@@ -201,6 +201,6 @@ export async function listSnapshots(
 }
 
 export function snapshotRecord(snapshot: SnapshotItem, latest: boolean): SnapshotRecord {
-  const { sandboxId, snapshotSeq, checkpointId, reason, label, createdAt } = snapshot
-  return { sandboxId, snapshotSeq, checkpointId, reason, label: label ?? null, createdAt, latest }
+  const { workspaceKey = null, label = null, pins: _pins, ...named } = snapshot
+  return { ...named, workspaceKey, label, latest }
 }

@@ -82,6 +82,8 @@ export interface SaveSnapshotInput {
 
 export interface SnapshotRecord extends SnapshotName {
   checkpointId: string
+  /** Of the sandbox. */
+  workspaceKey: string | null
   reason: SnapshotReason
   label: string | null
   createdAt: number

@@ -2,7 +2,10 @@ import { setInterval } from 'node:timers/promises'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { S3Client } from '@aws-sdk/client-s3'
 import type { AnthropicConnection } from '../anthropic/connection.ts'
+import { Bodies } from '../checkpoints/bodies.ts'
 import { sweepFiles } from '../files/sweep.ts'
+import { DEFAULT_SANDBOX_RETENTION_MS } from '../sandboxes/store.ts'
+import { sweepSandboxes } from '../sandboxes/sweep.ts'
 import { SCOPES_PARTITION, scopeKey, scopeOf } from '../table/keys.ts'
 import { Table } from '../table/table.ts'
 import type { Scope } from '../tenancy/scope.ts'
@@ -18,6 +21,8 @@ export interface SweepConfig {
   bucketName: string
   /** Milliseconds since the epoch. Default `Date.now`. */
   now?: (() => number) | undefined
+  /** How long an expired or destroyed sandbox is kept. Default: 30 days. */
+  sandboxRetentionMs?: number | undefined
   /** Where files are that are kept with Anthropic. */
   anthropic?: AnthropicConnection | undefined
 }
@@ -70,6 +75,12 @@ export async function runScopeSweep(
   await progress()
   const stopProgress = repeatedly(progress)
   try {
+    // Before the blobs are looked at: those of the snapshots that go are then unused.
+    if (!dryRun && !resume) {
+      const { sandboxRetentionMs: retentionMs = DEFAULT_SANDBOX_RETENTION_MS } = config
+      const bodies = new Bodies(s3, bucketName, scope)
+      counts.cleared += await sweepSandboxes({ table, scope, now, retentionMs, bodies, timeIsUp })
+    }
     const result = await sweepScope({
       ...{ table, s3, bucketName, scope, now, olderThanMs, dryRun, waitMs, timeIsUp, counts },
       resumeAfter: resume?.after,

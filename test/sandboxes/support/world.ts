@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { ListObjectsV2Command } from '@aws-sdk/client-s3'
+import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb'
 import { createBlobStore } from '../../../src/blobs/store.ts'
 import type { SandboxSnapshotFileEntry } from '../../../src/checkpoints/types.ts'
 import { createSandboxStore } from '../../../src/sandboxes/store.ts'
@@ -15,7 +17,8 @@ type Clients = Pick<Engines, 'dynamodb' | 's3'>
 
 /** The sandboxes of a scope that nothing has used, with a clock that stands still until it is moved. */
 export function sandboxWorld(engines: Engines, scope = engines.freshScope()) {
-  let time = 1_700_000_000_000
+  // Ahead of the bucket's clock: a sweep that asks for no age takes every upload for older.
+  let time = Date.now() + 60 * MINUTE_MS
   const now = () => time
   const storeWith = (clients: Clients = engines) =>
     createSandboxStore({ ...engines, ...clients, scope, now, sandboxRetentionMs: RETENTION_MS })
@@ -29,6 +32,20 @@ export function sandboxWorld(engines: Engines, scope = engines.freshScope()) {
   }
   return {
     ...{ scope, now, store, storeWith, blobs, put },
+    /** The keys of all items of the scope, but for its name and the reports and pages of sweeps. */
+    items: async (): Promise<string[]> => {
+      const keys: string[] = []
+      const client = DynamoDBDocumentClient.from(engines.dynamodb)
+      for await (const { Items = [] } of paginateScan({ client }, { TableName: engines.tableName })) {
+        for (const { pk, sk } of Items) keys.push(`${pk} ${sk}`)
+      }
+      return keys.filter((key) => key.includes(`#${scope.tenant}#`) && !/^[RW]#/.test(key)).sort()
+    },
+    /** The keys of all objects of the scope. */
+    objects: async (): Promise<string[]> => {
+      const { Contents = [] } = await engines.s3.send(new ListObjectsV2Command({ Bucket: engines.bucketName }))
+      return Contents.map(({ Key = '' }) => Key).filter((key) => key.split('/')[1] === scope.tenant)
+    },
     advance: (ms: number) => {
       time += ms
     },
