@@ -14,14 +14,18 @@ export type ArtifactContent =
 export async function blobOf(content: ArtifactContent): Promise<Blob> {
   if (content instanceof Blob) return checkSize(content)
   if (content instanceof Uint8Array) return checkSize(new Blob([content as Uint8Array<ArrayBuffer>]))
-  if (Symbol.asyncIterator in content) return collect(content)
-  if ('path' in content && typeof content.path === 'string') {
+  if (isStream(content)) return collect(content)
+  if (typeof content?.path === 'string') {
     const [{ openAsBlob }, { stat }] = await Promise.all([import('node:fs'), import('node:fs/promises')])
     // To say what is wrong with the path: the blob's own error does not.
     await stat(content.path)
     return checkSize(await openAsBlob(content.path))
   }
   throw new InvalidInputError('content', 'content must be a Blob, bytes, a stream of bytes, or { path }.')
+}
+
+function isStream(content: ArtifactContent): content is ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> {
+  return typeof content === 'object' && content !== null && Symbol.asyncIterator in content
 }
 
 /** SHA-256 in hex. */

@@ -35,6 +35,12 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
   ],
   instances: ({ tableArn }) => [onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem')],
   keys: ({ tableArn }) => [onTable(tableArn, 'GetItem', 'PutItem', 'Query', 'UpdateItem')],
+  memory: ({ tableArn, bucketArn }) => [
+    onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.projects], 'DeleteObject', 'GetObject', 'PutObject'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.staging], 'GetObject', 'PutObject'),
+    onListing(bucketArn, 'ListBucket'),
+  ],
   sandboxes: ({ tableArn, bucketArn }) => [
     onTable(tableArn, 'BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
     // Blobs are looked for, and read by who was told of a snapshot.

@@ -8,9 +8,11 @@ import { ROUTES as fileContentRoutes } from '../lambdas/file-content/routes.ts'
 import { ROUTES as fileRoutes } from '../lambdas/files/routes.ts'
 import { ROUTES as instanceRoutes } from '../lambdas/instances/routes.ts'
 import { ROUTES as keyRoutes } from '../lambdas/keys/routes.ts'
+import { ROUTES as memoryRoutes } from '../lambdas/memory/routes.ts'
 import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
 import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
 import { ENVIRONMENT } from '../src/environment.ts'
+import { MEMORY_RETENTION_SECONDS } from '../src/limits.ts'
 import { INTEGRATION_TIMEOUT, SandkeepApi, STREAM_TIMEOUT, type Throttling } from './api.ts'
 import { SandkeepBucket } from './bucket.ts'
 import { checkCorsOrigins } from './cors-origins.ts'
@@ -42,6 +44,11 @@ export interface SandkeepProps {
    * @default Duration.days(30)
    */
   readonly sandboxRetention?: Duration
+  /**
+   * How long a task of the project memory is kept after its last write. In whole seconds, at least one.
+   * @default Duration.days(30)
+   */
+  readonly memoryRetention?: Duration
   /**
    * How many requests the API takes. The gateway answers 429 to the others.
    * @default 500 a second, 1,000 at once
@@ -190,6 +197,14 @@ export class Sandkeep extends Construct {
           routes: keyRoutes,
         },
         {
+          handler: makeFunction('Memory', 'memory', {
+            description: 'Turns, artifacts and tasks of project memory.',
+            ...sizes.checkpoints,
+            environment: { [ENVIRONMENT.memoryRetention]: memoryRetention(props) },
+          }),
+          routes: memoryRoutes,
+        },
+        {
           handler: makeFunction('Sandboxes', 'sandboxes', {
             description: 'Sandboxes and the snapshots of their workspaces.',
             ...sizes.checkpoints,
@@ -210,6 +225,12 @@ function oidcEnvironment(oidc: OidcSettings | undefined): Record<string, string>
   if (oidc === undefined) return {}
   if (!Token.isUnresolved(JSON.stringify(oidc))) checkOidc(oidc)
   return oidcToEnvironment(oidc)
+}
+
+function memoryRetention(props: SandkeepProps): string {
+  const seconds = props.memoryRetention?.toSeconds() ?? MEMORY_RETENTION_SECONDS
+  if (seconds < 1) throw new Error('memoryRetention must be at least one second.')
+  return String(seconds)
 }
 
 function filesEnvironment({ anthropic, filesBackend }: SandkeepProps): Record<string, string> {

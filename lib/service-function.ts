@@ -13,11 +13,13 @@ export const FUNCTION_METADATA = 'sandkeep:function'
 /** The folders of `lambdas/` that hold a handler. */
 export type ServiceName =
   | 'authorizer'
+  | 'bundles'
   | 'checkpoints'
   | 'file-content'
   | 'files'
   | 'instances'
   | 'keys'
+  | 'memory'
   | 'sandboxes'
   | 'sweep'
 

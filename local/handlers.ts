@@ -4,13 +4,19 @@ import { createHandler as createFileContent } from '../lambdas/file-content/hand
 import { createHandler as createFiles } from '../lambdas/files/handler.ts'
 import { createHandler as createInstances } from '../lambdas/instances/handler.ts'
 import { createHandler as createKeys } from '../lambdas/keys/handler.ts'
+import type { MemoryHandlerConfig } from '../lambdas/memory/config.ts'
+import { createHandler as createMemory } from '../lambdas/memory/handler.ts'
 import type { SandboxHandlerConfig } from '../lambdas/sandboxes/config.ts'
 import { createHandler as createSandboxes } from '../lambdas/sandboxes/handler.ts'
 import type { FilesHandlerConfig } from '../lambdas/shared/files-config.ts'
 import type { SweepHandlerConfig } from '../lambdas/shared/sweep-config.ts'
 import type { LambdaHandler, LambdaStreamHandler } from './gateway/index.ts'
 
-type LocalConfig = SweepHandlerConfig & AuthorizerConfig & SandboxHandlerConfig & FilesHandlerConfig
+type LocalConfig = SweepHandlerConfig &
+  AuthorizerConfig &
+  MemoryHandlerConfig &
+  SandboxHandlerConfig &
+  FilesHandlerConfig
 
 /** The handlers of the API's functions, by the names of their folders. */
 export function createHandlers(config: LocalConfig): Record<string, LambdaHandler> {
@@ -20,6 +26,7 @@ export function createHandlers(config: LocalConfig): Record<string, LambdaHandle
     files: createFiles(config),
     instances: createInstances(config),
     keys: createKeys(config),
+    memory: createMemory(config),
     sandboxes: createSandboxes(config),
   }
 }

@@ -28,6 +28,8 @@ export interface LocalStackOptions extends SandboxCheckpointStoreOptions {
   oidc?: OidcSettings | undefined
   /** How long an expired or destroyed sandbox is kept, in milliseconds. @default 30 days */
   sandboxRetentionMs?: number | undefined
+  /** How long a task of the project memory is kept after its last write, in seconds. @default 30 days */
+  memoryRetentionSec?: number | undefined
   /** How to reach Anthropic's API, or what stands for it; `baseUrl` is without `/v1`. @default not at all */
   anthropic?: { baseUrl: string; apiKey: string } | undefined
   /** Where uploaded files go. @default s3 */
@@ -127,6 +129,7 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
     bucketName: NAME,
     ...storeOptions(options),
     ...sandboxOptions(options),
+    memoryRetentionSec: options.memoryRetentionSec,
     ...filesOptions(options),
   }
   const timeoutMs = sweepTimeout(template)

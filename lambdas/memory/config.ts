@@ -3,14 +3,14 @@ import { configFromEnvironment, type HandlerConfig, required } from '../shared/c
 
 export interface MemoryHandlerConfig extends HandlerConfig {
   /** Seconds for which a task is kept after its last write. Default: 30 days. */
-  retentionSec?: number
+  memoryRetentionSec?: number | undefined
 }
 
 /** @throws Error naming the variable that is not set or not a number */
 export function memoryConfigFromEnvironment(environment: NodeJS.ProcessEnv): MemoryHandlerConfig {
-  const retentionSec = Number(required(environment, ENVIRONMENT.memoryRetention))
-  if (!Number.isSafeInteger(retentionSec) || retentionSec < 1) {
+  const memoryRetentionSec = Number(required(environment, ENVIRONMENT.memoryRetention))
+  if (!Number.isSafeInteger(memoryRetentionSec) || memoryRetentionSec < 1) {
     throw new Error(`The environment variable ${ENVIRONMENT.memoryRetention} must be a whole number of seconds.`)
   }
-  return { ...configFromEnvironment(environment), retentionSec }
+  return { ...configFromEnvironment(environment), memoryRetentionSec }
 }

@@ -11,6 +11,9 @@ import { createHandler as createInstances } from '../../../lambdas/instances/han
 import { ROUTES as INSTANCE_ROUTES } from '../../../lambdas/instances/routes.ts'
 import { createHandler as createKeys } from '../../../lambdas/keys/handler.ts'
 import { ROUTES as KEY_ROUTES } from '../../../lambdas/keys/routes.ts'
+import type { MemoryHandlerConfig } from '../../../lambdas/memory/config.ts'
+import { createHandler as createMemory } from '../../../lambdas/memory/handler.ts'
+import { ROUTES as MEMORY_ROUTES } from '../../../lambdas/memory/routes.ts'
 import type { SandboxHandlerConfig } from '../../../lambdas/sandboxes/config.ts'
 import { createHandler as createSandboxes } from '../../../lambdas/sandboxes/handler.ts'
 import { ROUTES as SANDBOX_ROUTES } from '../../../lambdas/sandboxes/routes.ts'
@@ -31,6 +34,7 @@ const URL_OF_API = 'http://api.test'
 const METHOD_ARN = 'arn:aws:execute-api:us-east-1:000000000000:api/stage/POST/x'
 
 type TestOptions = SandboxCheckpointStoreOptions &
+  Pick<MemoryHandlerConfig, 'memoryRetentionSec'> &
   Pick<SandboxHandlerConfig, 'sandboxRetentionMs'> &
   Pick<FilesHandlerConfig, 'anthropic' | 'corsOrigins' | 'filesBackend'>
 
@@ -83,6 +87,7 @@ function gatewayFetch(engines: Engines, options: TestOptions, requests: string[]
     [streamed(createFileContent(config)), FILE_CONTENT_ROUTES],
     [whole(createInstances(config)), INSTANCE_ROUTES],
     [whole(createKeys(config)), KEY_ROUTES],
+    [whole(createMemory(config)), MEMORY_ROUTES],
     [whole(createSandboxes(config)), SANDBOX_ROUTES],
   ]
   return async (input, init) => {
