@@ -1,21 +1,19 @@
 import { ROUTES as checkpointRoutes } from './checkpoints/routes.ts'
-import { ROUTES as fileContentRoutes } from './file-content/routes.ts'
-import { ROUTES as fileRoutes } from './files/routes.ts'
 import { ROUTES as instanceRoutes } from './instances/routes.ts'
 import { ROUTES as keyRoutes } from './keys/routes.ts'
 import { ROUTES as memoryRoutes } from './memory/routes.ts'
 import { ROUTES as projectMdRoutes } from './project-md/routes.ts'
+import { ROUTES as sandboxRoutes } from './sandboxes/routes.ts'
 import type { Permission, Route } from './shared/routes.ts'
 
 /** The routes of all services. */
 const ROUTES: readonly Route[] = [
   ...checkpointRoutes,
-  ...fileContentRoutes,
-  ...fileRoutes,
   ...instanceRoutes,
   ...keyRoutes,
   ...memoryRoutes,
   ...projectMdRoutes,
+  ...sandboxRoutes,
 ]
 
 const permissions = new Map(ROUTES.map(({ method, path, permission }) => [`${method} ${path}`, permission]))
