@@ -1,4 +1,6 @@
 import { ROUTES as checkpointRoutes } from './checkpoints/routes.ts'
+import { ROUTES as fileContentRoutes } from './file-content/routes.ts'
+import { ROUTES as fileRoutes } from './files/routes.ts'
 import { ROUTES as instanceRoutes } from './instances/routes.ts'
 import { ROUTES as keyRoutes } from './keys/routes.ts'
 import { ROUTES as memoryRoutes } from './memory/routes.ts'
@@ -9,6 +11,8 @@ import type { Permission, Route } from './shared/routes.ts'
 /** The routes of all services. */
 const ROUTES: readonly Route[] = [
   ...checkpointRoutes,
+  ...fileRoutes,
+  ...fileContentRoutes,
   ...instanceRoutes,
   ...keyRoutes,
   ...memoryRoutes,
