@@ -77,11 +77,6 @@ test.for([
   ['no pieces', Readable.from([]), ''],
   ['empty pieces', Readable.from(['', 'a', '', 'b']), 'ab'],
   ['bytes', Readable.from([Buffer.from('a'), new TextEncoder().encode('b')]), 'ab'],
-  [
-    'a part of bytes',
-    Readable.from([new (class extends Uint8Array {})(Buffer.from('xaby').buffer.slice(0), 0, 0)]),
-    '',
-  ],
 ] as const)('a body may be %s', async ([, body, expected]) => {
   const received = await runOnLambda(handlerOf(answering(body)), event())
   expect(received.head.statusCode).toBe(200)
@@ -173,7 +168,7 @@ test('what fails later fails the function, is logged, and tells the caller nothi
 test('a piece is asked for only when there is room for it', async () => {
   let asked = 0
   const pieces = async function* () {
-    for (asked = 1; ; asked += 1) yield 'x'.repeat(10_000)
+    for (asked = 1; asked < 100; asked += 1) yield 'x'.repeat(10_000)
   }
   const { stream, take } = slowStream()
   void handlerOf(answering(pieces()))(event(), stream, lambdaContext)
