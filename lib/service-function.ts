@@ -81,6 +81,8 @@ export class ServiceFunction extends NodejsFunction {
         minify: true,
         keepNames: true,
         bundleAwsSDK: true,
+        // Packages that are no modules ask for Node's own parts in their way.
+        banner: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
         logLevel: LogLevel.WARNING,
       },
     })
