@@ -1,3 +1,4 @@
+import { ROUTES as anthropicRoutes } from './anthropic/routes.ts'
 import { ROUTES as checkpointRoutes } from './checkpoints/routes.ts'
 import { ROUTES as fileContentRoutes } from './file-content/routes.ts'
 import { ROUTES as fileRoutes } from './files/routes.ts'
@@ -10,6 +11,7 @@ import type { Permission, Route } from './shared/routes.ts'
 
 /** The routes of all services. */
 const ROUTES: readonly Route[] = [
+  ...anthropicRoutes,
   ...checkpointRoutes,
   ...fileRoutes,
   ...fileContentRoutes,

@@ -12,7 +12,14 @@ type Prefix = (typeof OBJECT_PREFIXES)[keyof typeof OBJECT_PREFIXES]
 
 /** What each function may do with the table and the bucket. */
 export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatement[]> = {
+  anthropic: ({ tableArn }) => [onTable(tableArn, 'BatchGetItem', 'PutItem', 'Query', 'UpdateItem')],
   authorizer: ({ tableArn }) => [onTable(tableArn, 'GetItem')],
+  bundles: ({ tableArn, bucketArn }) => [
+    onTable(tableArn, 'GetItem', 'UpdateItem'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.blobs, OBJECT_PREFIXES.bodies], 'GetObject'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.bundles], 'GetObject', 'PutObject'),
+    onListing(bucketArn, 'ListBucket'),
+  ],
   checkpoints: ({ tableArn, bucketArn }) => [
     // A transaction needs the permissions of the writes in it.
     onTable(tableArn, 'BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
@@ -41,10 +48,11 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
     onObjects(bucketArn, [OBJECT_PREFIXES.staging], 'GetObject', 'PutObject'),
     onListing(bucketArn, 'ListBucket'),
   ],
+  'project-md': ({ tableArn }) => [onTable(tableArn, 'BatchGetItem', 'Query')],
   sandboxes: ({ tableArn, bucketArn }) => [
     onTable(tableArn, 'BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
     // Blobs are looked for, and read by who was told of a snapshot.
-    onObjects(bucketArn, [OBJECT_PREFIXES.blobs], 'GetObject'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.blobs, OBJECT_PREFIXES.bundles], 'GetObject'),
     onObjects(bucketArn, [OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject', 'PutObject'),
     onObjects(bucketArn, [OBJECT_PREFIXES.staging], 'GetObject', 'PutObject'),
     onListing(bucketArn, 'ListBucket'),
@@ -53,9 +61,10 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
     onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
     onObjects(
       bucketArn,
-      [OBJECT_PREFIXES.blobs, OBJECT_PREFIXES.bodies, OBJECT_PREFIXES.staging],
+      [OBJECT_PREFIXES.blobs, OBJECT_PREFIXES.bodies, OBJECT_PREFIXES.bundles, OBJECT_PREFIXES.staging],
       'DeleteObjectVersion',
     ),
+    onObjects(bucketArn, [OBJECT_PREFIXES.bundles], 'GetObject'),
     // Bodies have the keys of what they refer to, and go with the checkpoints that a prune left behind.
     onObjects(bucketArn, [OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject'),
     onObjects(bucketArn, [OBJECT_PREFIXES.files], 'DeleteObject'),

@@ -3,12 +3,14 @@ import { Policy, type PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import { Construct } from 'constructs'
+import { ROUTES as anthropicRoutes } from '../lambdas/anthropic/routes.ts'
 import { ROUTES as checkpointRoutes } from '../lambdas/checkpoints/routes.ts'
 import { ROUTES as fileContentRoutes } from '../lambdas/file-content/routes.ts'
 import { ROUTES as fileRoutes } from '../lambdas/files/routes.ts'
 import { ROUTES as instanceRoutes } from '../lambdas/instances/routes.ts'
 import { ROUTES as keyRoutes } from '../lambdas/keys/routes.ts'
 import { ROUTES as memoryRoutes } from '../lambdas/memory/routes.ts'
+import { ROUTES as projectMdRoutes } from '../lambdas/project-md/routes.ts'
 import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
 import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
 import { ENVIRONMENT } from '../src/environment.ts'
@@ -149,6 +151,13 @@ export class Sandkeep extends Construct {
       environment: { ...filesEnvironment(props), [ENVIRONMENT.corsOrigins]: corsOrigins.join(' ') },
       statements: props.anthropic ? fileProvider(secretArnOf(props.anthropic), table) : [],
     }
+    const bundles = makeFunction('Bundles', 'bundles', {
+      description: 'Puts small files of a workspace together, for fast restores.',
+      ...sizes.bundles,
+      environment: sandboxRetention,
+      // The next save or restore asks again.
+      retryAttempts: 0,
+    })
     this.api = new SandkeepApi(this, 'Api', {
       corsOrigins,
       authorizer: makeFunction('Authorizer', 'authorizer', {
@@ -157,6 +166,16 @@ export class Sandkeep extends Construct {
         environment: oidcEnvironment(props.oidc),
       }),
       services: [
+        {
+          handler: makeFunction('Anthropic', 'anthropic', {
+            description: "Passes requests on to Anthropic's Messages API.",
+            ...sizes.proxy,
+            ...files,
+          }),
+          routes: anthropicRoutes,
+          streams: true,
+          cors: true,
+        },
         {
           handler: makeFunction('Checkpoints', 'checkpoints', {
             description: 'Checkpoints, leases and blobs.',
@@ -205,10 +224,19 @@ export class Sandkeep extends Construct {
           routes: memoryRoutes,
         },
         {
+          handler: makeFunction('ProjectMd', 'project-md', {
+            description: 'The memory of a project as one document.',
+            ...sizes.streaming,
+          }),
+          routes: projectMdRoutes,
+          streams: true,
+        },
+        {
           handler: makeFunction('Sandboxes', 'sandboxes', {
             description: 'Sandboxes and the snapshots of their workspaces.',
             ...sizes.checkpoints,
-            environment: sandboxRetention,
+            environment: { ...sandboxRetention, [ENVIRONMENT.bundlesFunction]: bundles.functionName },
+            statements: [invocation(bundles.functionArn)],
           }),
           routes: sandboxRoutes,
         },
@@ -267,9 +295,12 @@ const sizes = {
   // It reads one item, and may ask the identity provider; a request that waits longer would have no time left for its
   // service.
   authorizer: { memorySize: 512, timeout: Duration.seconds(10) },
+  bundles: { memorySize: 1_769, timeout: Duration.minutes(15) },
   checkpoints: { memorySize: 1_769, timeout: INTEGRATION_TIMEOUT },
   // It holds a file of 32 MiB three times when it goes on to Anthropic.
   files: { memorySize: 1_024, timeout: INTEGRATION_TIMEOUT },
+  // What it waits for is Anthropic; a whole core makes the first byte come soon.
+  proxy: { memorySize: 1_769, timeout: STREAM_TIMEOUT },
   standard: { memorySize: 512, timeout: INTEGRATION_TIMEOUT },
   streaming: { memorySize: 512, timeout: STREAM_TIMEOUT },
   sweep: { memorySize: 1_024, timeout: Duration.minutes(15) },

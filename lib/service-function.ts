@@ -12,6 +12,7 @@ export const FUNCTION_METADATA = 'sandkeep:function'
 
 /** The folders of `lambdas/` that hold a handler. */
 export type ServiceName =
+  | 'anthropic'
   | 'authorizer'
   | 'bundles'
   | 'checkpoints'
@@ -20,6 +21,7 @@ export type ServiceName =
   | 'instances'
   | 'keys'
   | 'memory'
+  | 'project-md'
   | 'sandboxes'
   | 'sweep'
 

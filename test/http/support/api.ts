@@ -1,6 +1,9 @@
 import type { APIGatewayProxyEvent, APIGatewayRequestAuthorizerEvent } from 'aws-lambda'
 import { type ClientOptions, createClient, type SandkeepClient } from '../../../client/index.ts'
+import { createHandler as createAnthropic } from '../../../lambdas/anthropic/handler.ts'
+import { ROUTES as ANTHROPIC_ROUTES } from '../../../lambdas/anthropic/routes.ts'
 import { createHandler as createAuthorizer } from '../../../lambdas/authorizer/handler.ts'
+import { createHandler as createBundles } from '../../../lambdas/bundles/handler.ts'
 import { createHandler as createCheckpoints } from '../../../lambdas/checkpoints/handler.ts'
 import { ROUTES as CHECKPOINT_ROUTES } from '../../../lambdas/checkpoints/routes.ts'
 import { createHandler as createFileContent } from '../../../lambdas/file-content/handler.ts'
@@ -14,9 +17,12 @@ import { ROUTES as KEY_ROUTES } from '../../../lambdas/keys/routes.ts'
 import type { MemoryHandlerConfig } from '../../../lambdas/memory/config.ts'
 import { createHandler as createMemory } from '../../../lambdas/memory/handler.ts'
 import { ROUTES as MEMORY_ROUTES } from '../../../lambdas/memory/routes.ts'
+import { createHandler as createProjectMd } from '../../../lambdas/project-md/handler.ts'
+import { ROUTES as PROJECT_MD_ROUTES } from '../../../lambdas/project-md/routes.ts'
 import type { SandboxHandlerConfig } from '../../../lambdas/sandboxes/config.ts'
 import { createHandler as createSandboxes } from '../../../lambdas/sandboxes/handler.ts'
 import { ROUTES as SANDBOX_ROUTES } from '../../../lambdas/sandboxes/routes.ts'
+import type { BundlesRequester } from '../../../lambdas/shared/bundles-config.ts'
 import type { FilesHandlerConfig } from '../../../lambdas/shared/files-config.ts'
 import type { Route } from '../../../lambdas/shared/routes.ts'
 import type { SweepHandlerConfig } from '../../../lambdas/shared/sweep-config.ts'
@@ -36,6 +42,7 @@ const METHOD_ARN = 'arn:aws:execute-api:us-east-1:000000000000:api/stage/POST/x'
 type TestOptions = SandboxCheckpointStoreOptions &
   Pick<MemoryHandlerConfig, 'memoryRetentionSec'> &
   Pick<SandboxHandlerConfig, 'sandboxRetentionMs'> &
+  Partial<BundlesRequester> &
   Pick<FilesHandlerConfig, 'anthropic' | 'corsOrigins' | 'filesBackend'>
 
 /** The functions of the API on real engines, behind a `fetch` that makes gateway events of requests. */
@@ -74,20 +81,23 @@ export async function startTestApi(): Promise<TestApi> {
 }
 
 function gatewayFetch(engines: Engines, options: TestOptions, requests: string[]): typeof globalThis.fetch {
-  const config: SweepHandlerConfig = {
+  const config: SweepHandlerConfig & BundlesRequester = {
     ...engines,
-    ...options,
     // Over before the request that asked for it is answered.
     startSweep: (event) => createSweep(config, silent)(event, { getRemainingTimeInMillis: () => 900_000 }),
+    requestBundles: (event) => createBundles(config)(event, { getRemainingTimeInMillis: () => 900_000 }),
+    ...options,
   }
   const authorizer = createAuthorizer(config)
   const services: Service[] = [
+    [streamed(createAnthropic(config)), ANTHROPIC_ROUTES],
     [whole(createCheckpoints(config)), CHECKPOINT_ROUTES],
     [whole(createFiles(config)), FILE_ROUTES],
     [streamed(createFileContent(config)), FILE_CONTENT_ROUTES],
     [whole(createInstances(config)), INSTANCE_ROUTES],
     [whole(createKeys(config)), KEY_ROUTES],
     [whole(createMemory(config)), MEMORY_ROUTES],
+    [streamed(createProjectMd(config)), PROJECT_MD_ROUTES],
     [whole(createSandboxes(config)), SANDBOX_ROUTES],
   ]
   return async (input, init) => {

@@ -1,0 +1,4 @@
+import { filesConfigFromEnvironment } from '../shared/files-config.ts'
+import { createHandler } from './handler.ts'
+
+export const handler = awslambda.streamifyResponse(createHandler(filesConfigFromEnvironment(process.env)))
