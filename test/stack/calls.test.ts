@@ -1,124 +1,48 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { S3Client } from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createClient, type SandkeepClient } from '../../client/index.ts'
-import type { SweepHandlerConfig } from '../../lambdas/shared/sweep-config.ts'
 import { createHandler as createSweep } from '../../lambdas/sweep/handler.ts'
 import type { SweepTelemetry } from '../../lambdas/sweep/telemetry.ts'
 import { type LocalGateway, startGateway } from '../../local/gateway/index.ts'
-import { createHandlers } from '../../local/handlers.ts'
+import { createHandlers, createStreamHandlers } from '../../local/handlers.ts'
 import { type LocalStack, startLocalStack } from '../../local/index.ts'
 import { synthesizeTemplate } from '../../local/template.ts'
 import { createCheckpointStore } from '../../src/checkpoints/store.ts'
 import { checkpoint } from '../http/support/checkpoint.ts'
 import { injectFaults, refuse } from '../store/support/faults.ts'
-import { grants } from './grants.ts'
+import { CallRecorder, granted } from './recorder.ts'
 import { synth } from './synth.ts'
-
-/** What the functions asked of the table, the bucket and the sweep, in IAM's words, as `RESOURCE ACTION`. */
-const calls = new Map<string, Set<string>>()
-const clients: { destroy(): void }[] = []
 
 let stack: LocalStack
 let gateway: LocalGateway
 let client: SandkeepClient
+let recorder: CallRecorder
 
 beforeAll(async () => {
   stack = await startLocalStack()
+  recorder = new CallRecorder(stack)
   const services = ['authorizer', 'checkpoints', 'instances', 'keys']
-  const handlers = services.map((service) => [service, createHandlers(recording(service))[service]])
-  gateway = await startGateway({ template: synthesizeTemplate(), handlers: Object.fromEntries(handlers) })
+  const handlers = services.map((service) => [service, createHandlers(recorder.configOf(service))[service]])
+  const others = recorder.configOf('others')
+  gateway = await startGateway({
+    template: synthesizeTemplate(),
+    handlers: { ...createHandlers(others), ...Object.fromEntries(handlers) },
+    streamHandlers: createStreamHandlers(others),
+  })
   client = createClient({
     url: gateway.url,
     apiKey: stack.apiKey,
     tenant: 'acme',
     project: 'demo',
-    fetch: recordingFetch,
+    fetch: recorder.fetchFor('checkpoints'),
   })
 })
 
 afterAll(async () => {
   await gateway.stop()
-  for (const each of clients) each.destroy()
+  recorder.stop()
   await stack.stop()
 })
-
-/** Tells of presigned requests too: they have the rights of the function that signed them. */
-const recordingFetch: typeof globalThis.fetch = async (input, init) => {
-  const { url, method } = new Request(input, init)
-  if (url.startsWith(stack.s3Endpoint)) {
-    const [, , prefix] = new URL(url).pathname.split('/')
-    calls.get('checkpoints')?.add(`bucket/${prefix}/* s3:${method === 'PUT' ? 'PutObject' : 'GetObject'}`)
-  }
-  return fetch(input, init)
-}
-
-/** A configuration whose clients tell which function called what. */
-function recording(service: string): SweepHandlerConfig {
-  const made = new Set<string>()
-  calls.set(service, made)
-  const { region, credentials, tableName, bucketName } = stack
-  const dynamodb = new DynamoDBClient({ endpoint: stack.dynamodbEndpoint, region, credentials: { ...credentials } })
-  const s3 = new S3Client({
-    endpoint: stack.s3Endpoint,
-    region,
-    credentials: { ...credentials },
-    forcePathStyle: true,
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-  })
-  clients.push(dynamodb, s3)
-  const record = (commandName: string | undefined, input: object): void => {
-    for (const call of iamCalls(commandName ?? '', input)) made.add(call)
-  }
-  dynamodb.middlewareStack.add(
-    (next, context) => (args) => {
-      record(context.commandName, args.input)
-      return next(args)
-    },
-    // The last step: what is only signed does not come here.
-    { step: 'deserialize' },
-  )
-  s3.middlewareStack.add(
-    (next, context) => (args) => {
-      record(context.commandName, args.input)
-      return next(args)
-    },
-    // The last step: what is only signed does not come here.
-    { step: 'deserialize' },
-  )
-  const startSweep = async () => {
-    made.add('sweep lambda:InvokeFunction')
-  }
-  return { dynamodb, s3, tableName, bucketName, startSweep }
-}
-
-interface Input {
-  Key?: unknown
-  TransactItems?: object[]
-  Delete?: { Objects: Array<{ Key: string; VersionId?: string }> }
-}
-
-function iamCalls(commandName: string, input: Input): string[] {
-  const command = commandName.replace(/Command$/, '')
-  if (command === 'TransactWriteItems') {
-    const kinds = (input.TransactItems ?? []).flatMap((item) => Object.keys(item))
-    return kinds.map((kind) => `table dynamodb:${kind === 'ConditionCheck' ? 'ConditionCheckItem' : `${kind}Item`}`)
-  }
-  if (command === 'ListObjectsV2') return ['bucket s3:ListBucket']
-  if (command === 'ListObjectVersions') return ['bucket s3:ListBucketVersions']
-  if (command === 'DeleteObjects') {
-    return (input.Delete?.Objects ?? []).map(
-      ({ Key, VersionId }) =>
-        `bucket/${Key.split('/')[0]}/* s3:DeleteObject${VersionId === undefined ? '' : 'Version'}`,
-    )
-  }
-  if (command.endsWith('Object')) {
-    const prefix = String(input.Key).split('/')[0]
-    return [`bucket/${prefix}/* s3:${command === 'HeadObject' ? 'GetObject' : command}`]
-  }
-  return [`table dynamodb:${command}`]
-}
 
 test('the functions are granted the calls that they make, and no others', async () => {
   await useCheckpoints()
@@ -132,17 +56,15 @@ test('the functions are granted the calls that they make, and no others', async 
   await sweep()
 
   const template = synth()
-  for (const [service, made] of calls) {
-    const granted = Object.entries(grants(template, service))
-      .filter(([resource]) => resource !== 'logs')
-      .flatMap(([resource, actions]) => actions.map((action) => `${resource} ${action}`))
-    expect([...made].sort(), service).toEqual(granted.sort())
+  recorder.calls.delete('others')
+  for (const service of recorder.calls.keys()) {
+    expect(recorder.made(service), service).toEqual(granted(template, service))
   }
 })
 
 /** A prune that ended after its commit, and a checkpoint whose body is read for the keys in it. */
 async function leaveForTheSweep(): Promise<void> {
-  const config = recording('killed prune')
+  const config = recorder.configOf('killed prune')
   injectFaults(config.s3, 'DeleteObject', [refuse(() => new Error('killed'))])
   const store = createCheckpointStore({ ...config, scope: { tenant: 'acme', project: 'demo' } })
   const writer = await store.acquireWriter('v')
@@ -157,13 +79,13 @@ async function leaveForTheSweep(): Promise<void> {
   }
   await store.deleteCheckpoints({ threadId: 'v', keep: 1, writer })
   await writer.release()
-  calls.delete('killed prune')
+  recorder.calls.delete('killed prune')
 }
 
 /** A sweep that finds everything that there is to remove, and one that runs out of time. */
 async function sweep(): Promise<void> {
   const telemetry = { finished: vi.fn<SweepTelemetry['finished']>(), failed: vi.fn<SweepTelemetry['failed']>() }
-  const later = { ...recording('sweep'), now: () => Date.now() + 2 * 86_400_000 }
+  const later = { ...recorder.configOf('sweep'), now: () => Date.now() + 2 * 86_400_000 }
   const handler = createSweep(later, telemetry)
   await handler({}, { getRemainingTimeInMillis: () => 900_000 })
   expect(telemetry.finished).toHaveBeenCalledWith(expect.objectContaining({ state: 'done' }))
