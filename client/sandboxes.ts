@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { SnapshotDownloads } from '../src/bundles/types.ts'
 import type {
   CreateSandboxInput,
   SandboxRecord,
@@ -8,6 +9,7 @@ import type {
   SnapshotName,
   SnapshotRecord,
 } from '../src/sandboxes/types.ts'
+import { type DownloadsJson, readDownloads } from './downloads-json.ts'
 import { orNull } from './or-null.ts'
 import {
   createJson,
@@ -132,6 +134,19 @@ export class ClientSandboxes {
     return orNull(async () =>
       readManifest(await this.#transport.call<ManifestJson>(path, {}, 'files', { method: 'GET' })),
     )
+  }
+
+  /**
+   * How to fetch the blobs of a snapshot with few requests: bundles of small ones, and the others by themselves. With
+   * `keys`, up to 1,000, just those, each by itself. Check each by its hash; a bundle that is missing or damaged by now
+   * is no loss, since all it holds can be asked for by `keys`.
+   */
+  async snapshotDownloads(
+    { sandboxId, snapshotSeq }: SnapshotName,
+    keys?: ReadonlyArray<string>,
+  ): Promise<SnapshotDownloads> {
+    const path = `${sandboxPath(sandboxId)}/snapshots/${snapshotSeq}/downloads`
+    return readDownloads(await this.#transport.call<DownloadsJson>(path, { keys }, 'bundles'))
   }
 
   async #sandbox(path: string, method: 'GET' | 'POST', body: object = {}): Promise<Sandbox> {

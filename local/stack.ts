@@ -9,6 +9,7 @@ import type { OidcSettings } from '../src/access/settings.ts'
 import type { SandboxCheckpointStoreOptions } from '../src/checkpoints/types.ts'
 import { createKeyStore } from '../src/keys/store.ts'
 import { createTableInput } from '../src/table/schema.ts'
+import { BackgroundBundles } from './background-bundles.ts'
 import { BackgroundSweeps } from './background-sweeps.ts'
 import { startDynamoDb } from './dynamodb/index.ts'
 import { startGateway, type Template } from './gateway/index.ts'
@@ -132,10 +133,14 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
     memoryRetentionSec: options.memoryRetentionSec,
     ...filesOptions(options),
   }
-  const timeoutMs = sweepTimeout(template)
-  const sweeps = new BackgroundSweeps({ config, timeoutMs, onError: onError ?? (() => undefined) })
+  const background = (name: string) => {
+    return { config, timeoutMs: functionTimeout(template, name), onError: onError ?? (() => undefined) }
+  }
+  const sweeps = new BackgroundSweeps(background('sweep'))
   running.add(() => sweeps.stop())
-  const handlerConfig = { ...config, oidc: options.oidc, startSweep: sweeps.start }
+  const bundles = new BackgroundBundles(background('bundles'))
+  running.add(() => bundles.stop())
+  const handlerConfig = { ...config, oidc: options.oidc, startSweep: sweeps.start, requestBundles: bundles.request }
   const gateway = await startGateway({
     template,
     handlers: createHandlers(handlerConfig),
@@ -157,11 +162,11 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
   }
 }
 
-/** How long one call of the sweep function may run. @throws Error when the template has no such function */
-function sweepTimeout(template: Template): number {
-  const sweep = [...readFunctions(template).values()].find(({ name }) => name === 'sweep')
-  if (!sweep) throw new Error('The template has no function "sweep".')
-  return sweep.timeoutMs
+/** How long one call of a function may run. @throws Error when the template has no such function */
+function functionTimeout(template: Template, wanted: string): number {
+  const found = [...readFunctions(template).values()].find(({ name }) => name === wanted)
+  if (!found) throw new Error(`The template has no function "${wanted}".`)
+  return found.timeoutMs
 }
 
 /** What runs already, to be ended in the opposite order of its start. */

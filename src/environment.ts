@@ -3,6 +3,7 @@ export const ENVIRONMENT = {
   tableName: 'TABLE_NAME',
   bucketName: 'BUCKET_NAME',
   sweepFunction: 'SWEEP_FUNCTION',
+  bundlesFunction: 'BUNDLES_FUNCTION',
   oidcIssuer: 'SANDBOX_OIDC_ISSUER',
   oidcAudience: 'SANDBOX_OIDC_AUDIENCE',
   oidcClientId: 'SANDBOX_OIDC_CLIENT_ID',

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { EXCHANGE_LIMIT, MAX_BLOB_BYTES, MAX_SWEEP_WAIT_MS } from '../../src/limits.ts'
 import { DEFAULT_OLDER_THAN_MS } from '../../src/sweep/run.ts'
+import { blobKey, blobKeys } from '../shared/blob-key.ts'
 
 /**
  * Fields of the contract are let through whatever they hold: the store decides which of the contract's errors they
@@ -15,13 +16,6 @@ const ownerToken = z
   .min(1)
   .max(128)
   .refine((text) => text.isWellFormed(), 'must be well-formed Unicode')
-const blobKey = z
-  .string()
-  .regex(
-    /^sandbox-(files|artifacts)\/sha256\/[0-9a-f]{64}$/,
-    'must be sandbox-files/sha256/ or sandbox-artifacts/sha256/ and 64 lowercase hex digits',
-  )
-const blobKeys = z.array(blobKey).min(1).max(EXCHANGE_LIMIT)
 
 export const get = z.strictObject({ id: contract })
 export const list = z.strictObject({ thread_id: contract, page: z.string().optional() })

@@ -16,7 +16,9 @@ export type Sandboxes = (call: Call) => SandboxStore
 const snapshotSeqPattern = /^[1-9]\d{0,14}$/
 
 /** The members of the sandbox store, as actions. */
-export function sandboxActions(sandboxes: Sandboxes): Record<Exclude<SandboxAction, 'stageUpload'>, Action> {
+export function sandboxActions(
+  sandboxes: Sandboxes,
+): Record<Exclude<SandboxAction, 'snapshotDownloads' | 'stageUpload'>, Action> {
   return {
     create: action(schemas.create, async (input, call) => {
       const { sandbox, reused } = await sandboxes(call).create({

@@ -16,6 +16,7 @@ export type SandboxAction =
   | 'saveSnapshot'
   | 'listSnapshots'
   | 'getSnapshot'
+  | 'snapshotDownloads'
   | 'stageUpload'
 
 const SANDBOX = `${BASE}/{sandbox_id}`
@@ -35,5 +36,6 @@ export const ROUTES: readonly Route<SandboxAction>[] = [
   { method: 'POST', path: SNAPSHOTS, ...writer, action: 'saveSnapshot' },
   { method: 'GET', path: SNAPSHOTS, ...viewer, action: 'listSnapshots' },
   { method: 'GET', path: `${SNAPSHOTS}/{snapshot_seq}`, ...viewer, action: 'getSnapshot' },
+  { method: 'POST', path: `${SNAPSHOTS}/{snapshot_seq}/downloads`, ...viewer, action: 'snapshotDownloads' },
   { method: 'POST', path: `${BASE}/uploads`, ...writer, action: 'stageUpload' },
 ]

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { SANDBOX_STATUSES, SNAPSHOT_REASONS, SOURCE_TYPES } from '../../src/sandboxes/types.ts'
 import { isWorkspaceKey, WORKSPACE_KEY_RULE } from '../../src/sandboxes/validate.ts'
+import { blobKeys } from '../shared/blob-key.ts'
 
 const MAX_TTL_SECONDS = 2_592_000
 const MAX_LABELS = 64
@@ -77,6 +78,8 @@ export const list = z.strictObject({
 })
 export const listSnapshots = z.strictObject({ limit, page })
 export const renew = z.strictObject({ ttl_seconds: ttlSeconds.optional() })
+/** Without keys: all blobs of the snapshot. */
+export const snapshotDownloads = z.strictObject({ keys: blobKeys.optional() })
 export const nothing = z.strictObject({})
 
 /** Members of the checkpoint contract are let through whatever they hold: the store judges them. */

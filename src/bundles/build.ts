@@ -4,7 +4,6 @@ import pMap from 'p-map'
 import { blobHash } from '../blobs/keys.ts'
 import { bundleObjectKey } from '../blobs/object-keys.ts'
 import type { BlobStore } from '../blobs/types.ts'
-import type { SandboxCheckpointStore } from '../checkpoints/types.ts'
 import { retryTransient } from '../table/transient.ts'
 import { hashBytes, hashText } from '../text.ts'
 import { planBundles } from './plan.ts'
@@ -17,11 +16,10 @@ import {
   workspaceHash,
   writeSet,
 } from './records.ts'
-import type { BuildBundlesInput, BuiltBundles, Bundle, SizedBlob } from './types.ts'
+import type { BuiltBundles, Bundle, BundledSnapshot, SizedBlob, WorkspaceName } from './types.ts'
 
 export interface BuildContext extends BundleContext {
   readonly blobs: Pick<BlobStore, 'get'>
-  readonly checkpoints: Pick<SandboxCheckpointStore, 'get'>
 }
 
 /** How many blobs are read at a time; one bundle is in memory. */
@@ -37,20 +35,17 @@ const MAX_ATTEMPTS = 4
  */
 export async function buildBundles(
   context: BuildContext,
-  { workspace, checkpointId }: BuildBundlesInput,
+  workspace: WorkspaceName,
+  { checkpointId, createdAt, files }: BundledSnapshot,
   timeIsUp: () => boolean,
 ): Promise<BuiltBundles | null> {
-  const checkpoint = await context.checkpoints.get(checkpointId)
-  if (checkpoint === null) return null
   const hash = workspaceHash(workspace)
-  const blobs = checkpoint.files.flatMap((entry) =>
-    entry.kind === 'file' ? { key: entry.blobKey, size: entry.size } : [],
-  )
+  const blobs = files.flatMap((entry) => (entry.kind === 'file' ? { key: entry.blobKey, size: entry.size } : []))
   // What an attempt before has written is as good as an earlier bundle.
   let own: Bundle[] = []
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     const record = await readRecord(context, hash)
-    if (record && record.savedAt > checkpoint.createdAt) return null
+    if (record && record.savedAt > createdAt) return null
     const earlier = (record && (await readSet(context, record))) ?? []
     const plan = planBundles(blobs, [...(await presentBundles(context, earlier)), ...own])
     const written = await writeBundles(context, plan.make, timeIsUp)
@@ -66,7 +61,7 @@ export async function buildBundles(
     if (isSame && record.checkpointHash === checkpointHash) return result
     if (!record && bundles.length === 0) return result
     const setId = isSame ? record.setId : await writeSet(context, bundles)
-    const next = { workspaceHash: hash, setId, checkpointHash, savedAt: checkpoint.createdAt }
+    const next = { workspaceHash: hash, setId, checkpointHash, savedAt: createdAt }
     if (await replaceRecord(context, record, next)) return result
   }
   // Others were faster each time: theirs is newer.

@@ -1,3 +1,4 @@
+import type { SandboxSnapshotEntry } from '../checkpoints/types.ts'
 import type { Bundle, BundleEntry, SizedBlob } from './types.ts'
 
 /** Larger blobs travel by themselves: a request more costs them little. */
@@ -102,6 +103,16 @@ export function planDownloads(blobs: readonly SizedBlob[], bundles: readonly Bun
   }
   plan.single = [...single.values()]
   return plan
+}
+
+/** Whether a workspace has so many small files that it comes to have bundles. */
+export function isWorthBundling(files: ReadonlyArray<SandboxSnapshotEntry>): boolean {
+  const keys = new Set<string>()
+  for (const entry of files) {
+    if (entry.kind === 'file' && isSmall({ key: entry.blobKey, size: entry.size })) keys.add(entry.blobKey)
+    if (keys.size === MIN_BLOBS) return true
+  }
+  return false
 }
 
 export function isSmall({ key, size }: SizedBlob): boolean {

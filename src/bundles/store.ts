@@ -4,14 +4,13 @@ import pMap from 'p-map'
 import { bundleObjectKey } from '../blobs/object-keys.ts'
 import { presignGet } from '../blobs/presign.ts'
 import { createBlobStore } from '../blobs/store.ts'
-import { createCheckpointStore } from '../checkpoints/store.ts'
 import { EXCHANGE_LIMIT } from '../limits.ts'
 import { Table } from '../table/table.ts'
 import { parseScope, type Scope } from '../tenancy/scope.ts'
 import { buildBundles } from './build.ts'
 import { type DownloadPlan, isSmall, MIN_BLOBS, planDownloads } from './plan.ts'
 import { readRecord, readSet, workspaceHash } from './records.ts'
-import type { BundleDownload, BundleStore, SnapshotDownloads } from './types.ts'
+import type { BundleDownload, BundleStore, PlannedDownloads } from './types.ts'
 
 export interface BundleStoreConfig {
   dynamodb: DynamoDBClient
@@ -34,12 +33,10 @@ export function createBundleStore(config: BundleStoreConfig): BundleStore {
     return { id, size, download, entries }
   }
   return {
-    build: async (input, timeIsUp = () => false) => {
-      const checkpoints = createCheckpointStore({ ...config, scope })
-      return buildBundles({ ...context, blobs, checkpoints }, input, timeIsUp)
-    },
+    build: async (workspace, snapshot, timeIsUp = () => false) =>
+      buildBundles({ ...context, blobs }, workspace, snapshot, timeIsUp),
 
-    async downloads(workspace, { files, artifacts }): Promise<SnapshotDownloads> {
+    async downloads(workspace, { files, artifacts }): Promise<PlannedDownloads> {
       const wanted = [...files, ...artifacts].flatMap((entry) =>
         'blobKey' in entry ? { key: entry.blobKey, size: entry.size } : [],
       )

@@ -41,6 +41,9 @@ export interface SnapshotDownloads {
   missing: string[]
   /** Further keys, whose downloads have to be asked for. */
   rest: string[]
+}
+
+export interface PlannedDownloads extends SnapshotDownloads {
   /** So many small blobs are in no bundle that bundles are worth building. */
   wantsBundles: boolean
 }
@@ -48,10 +51,13 @@ export interface SnapshotDownloads {
 /** Whose bundles: those of the sandboxes of one workspace key, or of a sandbox without a key. */
 export type WorkspaceName = { workspaceKey: string } | { sandboxId: string }
 
-export interface BuildBundlesInput {
-  workspace: WorkspaceName
-  /** The checkpoint that is the workspace's latest snapshot. */
+/** What is known of a snapshot for its bundles. */
+export interface BundledSnapshot {
+  /** What keeps the bundles from being dropped. */
   checkpointId: string
+  /** Milliseconds: of two snapshots the later one has the bundles. */
+  createdAt: number
+  files: ReadonlyArray<SandboxSnapshotEntry>
 }
 
 /** What a build came to. */
@@ -68,10 +74,10 @@ export interface BuiltBundles {
 export interface BundleStore {
   /**
    * Puts the small blobs of a snapshot into bundles, as far as earlier ones do not hold them. Any number may run at
-   * once, and each may be killed anywhere. Null: the checkpoint is gone, or a newer one has its bundles.
+   * once, and each may be killed anywhere. Null: a newer snapshot of the workspace has its bundles.
    * @throws UnavailableError
    */
-  build(input: BuildBundlesInput, timeIsUp?: () => boolean): Promise<BuiltBundles | null>
+  build(workspace: WorkspaceName, snapshot: BundledSnapshot, timeIsUp?: () => boolean): Promise<BuiltBundles | null>
   /** How to fetch the blobs of a snapshot with few requests. @throws UnavailableError */
   downloads(
     workspace: WorkspaceName,
@@ -79,5 +85,5 @@ export interface BundleStore {
       files: ReadonlyArray<SandboxSnapshotEntry>
       artifacts: ReadonlyArray<{ blobKey: string; size: number }>
     },
-  ): Promise<SnapshotDownloads>
+  ): Promise<PlannedDownloads>
 }

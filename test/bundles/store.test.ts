@@ -26,7 +26,7 @@ test('what was built holds every small blob of the snapshot; the rest comes by i
   expect(before).toMatchObject({ bundles: [], missing: [], rest: [], wantsBundles: true })
   expect((await fetchAll(before)).single.sort()).toEqual(keysOf([...small, ...large]))
 
-  expect(await bundles.build({ workspace, checkpointId: id })).toEqual({ written: 1, kept: 0, left: 0 })
+  expect(await bundles.build(workspace, id)).toEqual({ written: 1, kept: 0, left: 0 })
   const plan = await bundles.downloads(workspace, { files: [...small, ...large], artifacts: [] })
   expect(plan).toMatchObject({ missing: [], rest: [], wantsBundles: false })
   const fetched = await fetchAll(plan)
@@ -38,11 +38,11 @@ test('what was built holds every small blob of the snapshot; the rest comes by i
 test('a later snapshot uses the bundles of the ones before it', async () => {
   const { bundles, workspace, files, save, objects } = freshWorkspace(engines)
   const first = await files(range(0, 200))
-  await bundles.build({ workspace, checkpointId: await save(first) })
+  await bundles.build(workspace, await save(first))
   const second = [...first.slice(10), ...(await files(range(1_000, 1_010)))]
   const id = await save(second)
   const stored = await objects()
-  expect(await bundles.build({ workspace, checkpointId: id })).toEqual({ written: 0, kept: 1, left: 10 })
+  expect(await bundles.build(workspace, id)).toEqual({ written: 0, kept: 1, left: 10 })
   expect(await objects()).toEqual(stored)
   const fetched = await fetchAll(await bundles.downloads(workspace, { files: second, artifacts: [] }))
   expect(fetched.bundled.sort()).toEqual(keysOf(second.slice(0, 190)))
@@ -52,9 +52,9 @@ test('a later snapshot uses the bundles of the ones before it', async () => {
 test('a bundle that is used by less than half is built anew', async () => {
   const { bundles, workspace, files, save } = freshWorkspace(engines)
   const first = await files(range(0, 100))
-  await bundles.build({ workspace, checkpointId: await save(first) })
+  await bundles.build(workspace, await save(first))
   const second = first.slice(0, 49)
-  expect(await bundles.build({ workspace, checkpointId: await save(second) })).toEqual({ written: 1, kept: 0, left: 0 })
+  expect(await bundles.build(workspace, await save(second))).toEqual({ written: 1, kept: 0, left: 0 })
   const plan = await bundles.downloads(workspace, { files: second, artifacts: [] })
   expect(plan.bundles.map(({ size }) => size)).toEqual([49_000])
 })
@@ -92,7 +92,7 @@ test('a blob that is missing or is not what its key says comes into no bundle', 
   if (!gone) throw new Error('There is no file.')
   await blobs.delete(gone.blobKey)
   const id = await save([bad, ...good.slice(0, 25), gone, ...good.slice(25), shorter])
-  expect(await bundles.build({ workspace, checkpointId: id })).toEqual({ written: 1, kept: 0, left: 3 })
+  expect(await bundles.build(workspace, id)).toEqual({ written: 1, kept: 0, left: 3 })
   const plan = await bundles.downloads(workspace, { files: [...good, bad, gone, shorter], artifacts: [] })
   expect(plan.bundles[0]?.entries.map(({ key }) => key).sort()).toEqual(keysOf(good))
   expect(plan.missing).toEqual([gone.blobKey])
@@ -102,7 +102,7 @@ test('a blob that is missing or is not what its key says comes into no bundle', 
 test('no one sees the bundles of another workspace or scope', async () => {
   const { bundles, scope, files, save } = freshWorkspace(engines)
   const stored = await files(range(0, 50))
-  await bundles.build({ workspace: { workspaceKey: 'name' }, checkpointId: await save(stored) })
+  await bundles.build({ workspaceKey: 'name' }, await save(stored))
   const downloads = { files: stored, artifacts: [] }
   expect((await bundles.downloads({ sandboxId: 'name' }, downloads)).bundles).toEqual([])
   expect((await bundles.downloads({ workspaceKey: 'other' }, downloads)).bundles).toEqual([])
@@ -111,15 +111,14 @@ test('no one sees the bundles of another workspace or scope', async () => {
   expect((await bundles.downloads({ workspaceKey: 'name' }, downloads)).bundles).toHaveLength(1)
 })
 
-test('a build for a checkpoint that is gone, or older than the one that has bundles, does nothing', async () => {
+test('a build for a snapshot older than the one that has bundles does nothing', async () => {
   const { bundles, workspace, files, save, objects } = freshWorkspace(engines)
   const stored = await files(range(0, 50))
   const older = await save(stored.slice(0, 40))
   const newer = await save(stored)
-  await bundles.build({ workspace, checkpointId: newer })
+  await bundles.build(workspace, newer)
   const before = await objects()
-  expect(await bundles.build({ workspace, checkpointId: older })).toBe(null)
-  expect(await bundles.build({ workspace, checkpointId: 'unknown' })).toBe(null)
+  expect(await bundles.build(workspace, older)).toBe(null)
   expect(await objects()).toEqual(before)
 })
 
@@ -128,14 +127,14 @@ test('when the time is up, what was written counts, and the next build does the 
   const stored = await files(range(0, 80), 200_000)
   const id = await save(stored)
   let asked = 0
-  expect(await bundles.build({ workspace, checkpointId: id }, () => ++asked > 1)).toEqual({
+  expect(await bundles.build(workspace, id, () => ++asked > 1)).toEqual({
     written: 1,
     kept: 0,
     left: 40,
   })
   const plan = await bundles.downloads(workspace, { files: stored, artifacts: [] })
   expect(plan).toMatchObject({ wantsBundles: true })
-  expect(await bundles.build({ workspace, checkpointId: id })).toEqual({ written: 1, kept: 1, left: 0 })
+  expect(await bundles.build(workspace, id)).toEqual({ written: 1, kept: 1, left: 0 })
 })
 
 test('of two builds at once the second goes on from the first, whose bundles stay in use', async () => {
@@ -146,10 +145,8 @@ test('of two builds at once the second goes on from the first, whose bundles sta
   const clients = ownClients(engines)
   const slow = createBundleStore({ ...engines, ...clients, scope })
   // The other one is over while this one is about to write its record.
-  using faults = injectFaults(clients.dynamodb, 'UpdateItem', [
-    after(() => bundles.build({ workspace, checkpointId: first })),
-  ])
-  expect(await slow.build({ workspace, checkpointId: second })).toMatchObject({ left: 0 })
+  using faults = injectFaults(clients.dynamodb, 'UpdateItem', [after(() => bundles.build(workspace, first))])
+  expect(await slow.build(workspace, second)).toMatchObject({ left: 0 })
   expect(faults.seen).toBe(2)
   const fetched = await fetchAll(await bundles.downloads(workspace, { files: stored, artifacts: [] }))
   expect(fetched.bundled.sort()).toEqual(keysOf(stored))
@@ -161,11 +158,9 @@ test('a build of an older snapshot that comes late leaves the bundles of the new
   const first = await save(stored.slice(0, 60))
   const second = await save(stored)
   const clients = ownClients(engines)
-  using _ = injectFaults(clients.dynamodb, 'UpdateItem', [
-    after(() => bundles.build({ workspace, checkpointId: second })),
-  ])
+  using _ = injectFaults(clients.dynamodb, 'UpdateItem', [after(() => bundles.build(workspace, second))])
   const slow = createBundleStore({ ...engines, ...clients, scope })
-  expect(await slow.build({ workspace, checkpointId: first })).toBe(null)
+  expect(await slow.build(workspace, first)).toBe(null)
   const plan = await bundles.downloads(workspace, { files: stored, artifacts: [] })
   expect(plan).toMatchObject({ blobs: [], missing: [], wantsBundles: false })
 })
@@ -186,11 +181,11 @@ test.for([
     ...Array.from({ length: before }, () => pass),
     refuse(() => new Error('killed')),
   ])
-  await expect(killed.build({ workspace, checkpointId: id })).rejects.toThrow('killed')
+  await expect(killed.build(workspace, id)).rejects.toThrow('killed')
   const plan = await bundles.downloads(workspace, { files: stored, artifacts: [] })
   expect(plan).toMatchObject({ bundles: [], wantsBundles: true })
   expect((await fetchAll(plan)).single.sort()).toEqual(keysOf(stored))
-  expect(await bundles.build({ workspace, checkpointId: id })).toMatchObject({ written: 1 })
+  expect(await bundles.build(workspace, id)).toMatchObject({ written: 1 })
 })
 
 test('what fails in passing is done again, and a lost answer is known for what it was', async () => {
@@ -202,7 +197,7 @@ test('what fails in passing is done again, and a lost answer is known for what i
   using _put = injectFaults(clients.s3, 'PutObject', [refuse(() => serviceError('SlowDown', 503))])
   using _get = injectFaults(clients.s3, 'GetObject', [refuse(connectionReset)])
   using update = injectFaults(clients.dynamodb, 'UpdateItem', [loseAnswer()])
-  expect(await faulty.build({ workspace, checkpointId: id })).toEqual({ written: 1, kept: 0, left: 0 })
+  expect(await faulty.build(workspace, id)).toEqual({ written: 1, kept: 0, left: 0 })
   expect(update.seen).toBe(2)
   expect(await objects()).toHaveLength(2)
   const plan = await bundles.downloads(workspace, { files: stored, artifacts: [] })
@@ -213,14 +208,14 @@ test('a plan can be made while bundles or their list are gone, and the next buil
   const { bundles, workspace, files, save, objects, removeBundle } = freshWorkspace(engines)
   const stored = await files(range(0, 60))
   const id = await save(stored)
-  await bundles.build({ workspace, checkpointId: id })
+  await bundles.build(workspace, id)
   const { bundles: planned } = await bundles.downloads(workspace, { files: stored, artifacts: [] })
   await removeBundle(planned[0]?.id ?? '')
-  expect(await bundles.build({ workspace, checkpointId: id })).toEqual({ written: 1, kept: 0, left: 0 })
+  expect(await bundles.build(workspace, id)).toEqual({ written: 1, kept: 0, left: 0 })
   for (const object of await objects()) await removeBundle(object)
   const plan = await bundles.downloads(workspace, { files: stored, artifacts: [] })
   expect(plan).toMatchObject({ bundles: [], wantsBundles: true })
-  expect(await bundles.build({ workspace, checkpointId: id })).toEqual({ written: 1, kept: 0, left: 0 })
+  expect(await bundles.build(workspace, id)).toEqual({ written: 1, kept: 0, left: 0 })
   const fetched = await fetchAll(await bundles.downloads(workspace, { files: stored, artifacts: [] }))
   expect(fetched.bundled).toHaveLength(60)
 })

@@ -30,10 +30,10 @@ function sweep(scope: Scope, now: () => number = later, clients: Pick<Engines, '
 test('the bundles of a snapshot that is there stay, those that were replaced go', async () => {
   const { bundles, scope, workspace, files, save, objects } = freshWorkspace(engines)
   const stored = await files(range(0, 100))
-  await bundles.build({ workspace, checkpointId: await save(stored) })
+  await bundles.build(workspace, await save(stored))
   const replaced = await objects()
   const used = stored.slice(0, 40)
-  await bundles.build({ workspace, checkpointId: await save(used) })
+  await bundles.build(workspace, await save(used))
   expect(await sweep(scope)).toMatchObject({ cleared: 2, failures: [] })
   const left = await objects()
   expect(left).toHaveLength(2)
@@ -46,8 +46,8 @@ test('the bundles of a snapshot that is there stay, those that were replaced go'
 test('nothing young goes: a build or a restore may be using it', async () => {
   const { bundles, scope, workspace, files, save, objects } = freshWorkspace(engines)
   const stored = await files(range(0, 100))
-  await bundles.build({ workspace, checkpointId: await save(stored) })
-  await bundles.build({ workspace, checkpointId: await save(stored.slice(0, 40)) })
+  await bundles.build(workspace, await save(stored))
+  await bundles.build(workspace, await save(stored.slice(0, 40)))
   expect(await sweep(scope, () => Date.now() + 3_500_000)).toMatchObject({ cleared: 0 })
   expect(await objects()).toHaveLength(4)
 })
@@ -56,7 +56,7 @@ test('the bundles of a snapshot that is gone go with their record, and no blob w
   const { bundles, blobs, scope, workspace, files, save, objects, removeCheckpoint } = freshWorkspace(engines)
   const stored = await files(range(0, 100))
   const id = await save(stored)
-  await bundles.build({ workspace, checkpointId: id })
+  await bundles.build(workspace, id)
   await removeCheckpoint(id)
   expect(await sweep(scope)).toMatchObject({ cleared: 3 })
   expect(await objects()).toEqual([])
@@ -68,7 +68,7 @@ test('the bundles of a snapshot that is gone go with their record, and no blob w
 test('a bundle keeps no blob alive', async () => {
   const { bundles, blobs, scope, workspace, files, save, removeCheckpoint } = freshWorkspace(engines)
   const id = await save(await files(range(0, 50)))
-  await bundles.build({ workspace, checkpointId: id })
+  await bundles.build(workspace, id)
   await removeCheckpoint(id)
   const { tableName, bucketName, s3 } = engines
   const table = new Table(engines.dynamodb, tableName)
@@ -83,7 +83,7 @@ test('a bundle keeps no blob alive', async () => {
 test('a sweep that counts only, or of another scope, drops nothing', async () => {
   const { bundles, scope, workspace, files, save, objects, removeCheckpoint } = freshWorkspace(engines)
   const id = await save(await files(range(0, 50)))
-  await bundles.build({ workspace, checkpointId: id })
+  await bundles.build(workspace, id)
   await removeCheckpoint(id)
   const { tableName, bucketName, s3 } = engines
   const table = new Table(engines.dynamodb, tableName)
@@ -96,7 +96,7 @@ test('a record whose list is gone goes, and objects that a killed build left', a
   const { bundles, scope, workspace, files, save, objects, removeBundle } = freshWorkspace(engines)
   const stored = await files(range(0, 50))
   const id = await save(stored)
-  await bundles.build({ workspace, checkpointId: id })
+  await bundles.build(workspace, id)
   const [planned] = (await bundles.downloads(workspace, { files: stored, artifacts: [] })).bundles
   const list = (await objects()).find((object) => object !== planned?.id) ?? ''
   await removeBundle(list)
@@ -105,18 +105,18 @@ test('a record whose list is gone goes, and objects that a killed build left', a
   // The record, the bundle, the list with the marker that hides it, and what was left.
   expect(await sweep(scope)).toMatchObject({ cleared: 5 })
   expect(await objects()).toEqual([])
-  expect(await bundles.build({ workspace, checkpointId: id })).toMatchObject({ written: 1 })
+  expect(await bundles.build(workspace, id)).toMatchObject({ written: 1 })
 })
 
 test('a record that changes while the sweep looks at it stays', async () => {
   const { bundles, scope, workspace, files, save, removeCheckpoint } = freshWorkspace(engines)
   const stored = await files(range(0, 100))
   const gone = await save(stored.slice(0, 60))
-  await bundles.build({ workspace, checkpointId: gone })
+  await bundles.build(workspace, gone)
   await removeCheckpoint(gone)
   const id = await save(stored)
   const clients = ownClients(engines)
-  using _ = injectFaults(clients.dynamodb, 'DeleteItem', [after(() => bundles.build({ workspace, checkpointId: id }))])
+  using _ = injectFaults(clients.dynamodb, 'DeleteItem', [after(() => bundles.build(workspace, id))])
   await sweep(scope, () => Date.now(), clients)
   const plan = await bundles.downloads(workspace, { files: stored, artifacts: [] })
   expect(plan).toMatchObject({ blobs: [], wantsBundles: false })

@@ -4,7 +4,7 @@ import pMap from 'p-map'
 import { blobObjectKey, bundleObjectKey, bundleObjectPrefix } from '../../../src/blobs/object-keys.ts'
 import { createBlobStore } from '../../../src/blobs/store.ts'
 import { createBundleStore } from '../../../src/bundles/store.ts'
-import type { SnapshotDownloads, WorkspaceName } from '../../../src/bundles/types.ts'
+import type { BundledSnapshot, SnapshotDownloads, WorkspaceName } from '../../../src/bundles/types.ts'
 import { createCheckpointStore } from '../../../src/checkpoints/store.ts'
 import type { SandboxSnapshotFileEntry } from '../../../src/checkpoints/types.ts'
 import { checkpoint } from '../../http/support/checkpoint.ts'
@@ -48,18 +48,18 @@ export function freshWorkspace(engines: Engines) {
       )
     },
 
-    /** A checkpoint in a thread of its own; later ones have later times. */
-    async save(files: SandboxSnapshotFileEntry[]): Promise<string> {
+    /** A checkpoint in a thread of its own, as what bundles are built for; later ones have later times. */
+    async save(files: SandboxSnapshotFileEntry[]): Promise<BundledSnapshot> {
       saved += 1
       const id = `checkpoint-${saved}`
       const writer = await checkpoints.acquireWriter(id)
       const saving = checkpoint(id, id, { files, createdAt: saved })
       await checkpoints.append({ checkpoint: saving, expectedHeadId: null, writer })
       await writer.release()
-      return id
+      return { checkpointId: id, createdAt: saved, files }
     },
 
-    async removeCheckpoint(id: string): Promise<void> {
+    async removeCheckpoint({ checkpointId: id }: BundledSnapshot): Promise<void> {
       const writer = await checkpoints.acquireWriter(id)
       await checkpoints.deleteHead({ threadId: id, checkpointId: id, writer })
       await writer.release()
