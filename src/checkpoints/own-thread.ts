@@ -5,7 +5,7 @@ import type { TransactAction } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
 import { hashText } from '../text.ts'
 import type { StoreContext } from './context.ts'
-import { type CheckpointRecord, readCheckpoint } from './items.ts'
+import { type CheckpointRecord, readCheckpoint, readThread } from './items.ts'
 import type { SandboxCheckpointWriter } from './types.ts'
 
 /**
@@ -23,25 +23,29 @@ export function ownThreadHash(checkpointId: string): string {
 
 /** Makes the thread of a checkpoint to come, with a lease of it: one write. */
 export async function openOwnThread(
-  { table, scope, now, leaseDurationMs }: StoreContext,
+  { table, scope, now, leaseDurationMs, seen }: StoreContext,
   checkpointId: string,
   threadId: string,
 ): Promise<SandboxCheckpointWriter> {
-  const ownerToken = randomUUID()
+  const writer = { threadId, ownerToken: randomUUID(), fence: 1 }
+  const threadHash = ownThreadHash(checkpointId)
   await retryTransient(async () => {
     const expiresAt = now() + leaseDurationMs
-    const values = { owner: ownerToken, fence: 1, expiresAt, seq: 0, mark: 0, live: 0, version: 0 }
+    const values = { owner: writer.ownerToken, fence: writer.fence, expiresAt, seq: 0, mark: 0, live: 0, version: 0 }
     const attributes = { ...values, own: true, [TABLE.ttl]: Math.ceil((expiresAt + UNUSED_MS) / 1000) }
-    const { done, item } = await table.update(threadKey(scope, ownThreadHash(checkpointId)), {
+    const { done, item } = await table.update(threadKey(scope, threadHash), {
       expression: `SET ${Object.keys(attributes).map((name) => `#${name} = :${name}`)}`,
       condition: 'attribute_not_exists(pk)',
       names: Object.fromEntries(Object.keys(attributes).map((name) => [`#${name}`, name])),
       values: Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`:${name}`, value])),
     })
     // A repeat after a lost answer meets its own lease.
-    if (!done && item?.owner !== ownerToken) throw new Error('The id of a new checkpoint is used, which none is.')
+    if (!item || (!done && item.owner !== writer.ownerToken)) {
+      throw new Error('The id of a new checkpoint is used, which none is.')
+    }
+    seen.set(writer, { threadHash, state: readThread(item) })
   })
-  return { threadId, ownerToken, fence: 1 }
+  return writer
 }
 
 /** Removes a thread that came to have no checkpoint, so that no sweep waits for its lease. */

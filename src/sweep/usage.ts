@@ -11,6 +11,7 @@ import { Versions } from './versions.ts'
 export interface Usage {
   /** Threads that have a checkpoint. */
   threads: number
+  /** Those of threads, and the snapshots of sandboxes. */
   checkpoints: number
   referencedBlobs: number
   /** Each blob once. */
@@ -61,10 +62,10 @@ export async function readUsage(stores: {
 async function countThreads(table: Table, scope: Scope): Promise<{ threads: number; checkpoints: number }> {
   const counts = { threads: 0, checkpoints: 0 }
   for (const shard of SHARDS) {
-    for await (const items of table.query(shardPartition(scope, shard), { attributes: ['live'] })) {
-      for (const { live } of items) {
+    for await (const items of table.query(shardPartition(scope, shard), { attributes: ['live', 'own'] })) {
+      for (const { live, own } of items) {
         if (live === undefined || live === 0) continue
-        counts.threads += 1
+        if (!own) counts.threads += 1
         counts.checkpoints += live as number
       }
     }

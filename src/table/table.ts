@@ -257,7 +257,8 @@ export class Table {
       UpdateExpression: expression,
       ConditionExpression: condition,
       ExpressionAttributeNames: names,
-      ExpressionAttributeValues: values,
+      // DynamoDB refuses an empty map.
+      ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: values }),
     } satisfies UpdateCommandInput
   }
 }
