@@ -5,9 +5,9 @@ import { filesOf } from '../files/handler.ts'
 import { actingUser } from '../shared/acting-user.ts'
 import { action } from '../shared/action.ts'
 import { json } from '../shared/answer.ts'
-import { readQuery } from '../shared/body-text.ts'
 import type { FilesHandlerConfig } from '../shared/files-config.ts'
-import type { ApiMiddleware, ApiRequest, StreamCall } from '../shared/request.ts'
+import { query } from '../shared/query.ts'
+import type { StreamCall } from '../shared/request.ts'
 import { createStreamHandler, type StreamHandler } from '../shared/stream.ts'
 import { ROUTES } from './routes.ts'
 
@@ -38,11 +38,4 @@ export function createServiceHandler(
       }),
     },
   })
-}
-
-function query(): ApiMiddleware {
-  const queryBefore = ({ event }: ApiRequest): void => {
-    event.call = { ...event.call, body: readQuery(event) }
-  }
-  return { before: queryBefore }
 }
