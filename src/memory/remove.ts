@@ -1,13 +1,21 @@
 import pMap from 'p-map'
 import { readMemoryObjectKey, taskObjectPrefix } from '../blobs/object-keys.ts'
-import { ForbiddenError, UnavailableError } from '../errors.ts'
-import { deadTaskKey, deadTaskPartition, deadTaskPrefix, excerptKey, taskKey, turnPartition } from '../table/keys.ts'
-import type { Condition, TransactAction } from '../table/table.ts'
+import { ForbiddenError } from '../errors.ts'
+import {
+  deadTaskKey,
+  deadTaskPartition,
+  deadTaskPrefix,
+  excerptKey,
+  type Key,
+  taskKey,
+  turnPartition,
+} from '../table/keys.ts'
+import type { Condition, Item, TransactAction } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
 import { commit } from './commit.ts'
 import type { MemoryContext } from './context.ts'
 import { isLive, isOfGeneration, readTask, type TaskItem } from './items.ts'
-import { generationOf } from './objects.ts'
+import { generationOf, type ObjectFailure } from './objects.ts'
 import { deadTaskItem, stillExpired } from './task-change.ts'
 import { checkTaskId } from './validate.ts'
 
@@ -19,11 +27,13 @@ export interface DeadTask {
 
 /** What clearing a dead task away has come to. */
 export interface Cleared {
-  /** Nothing is left of it. False: the time was up. */
+  /** Nothing is left of it. False: the time was up, or S3 did not delete all. */
   done: boolean
   bytesFreed: number
+  failures: ObjectFailure[]
 }
 
+type BuryContext = Pick<MemoryContext, 'table' | 'scope' | 'now'>
 type ClearContext = Pick<MemoryContext, 'table' | 'objects' | 'scope'>
 
 const CLEAR_CONCURRENCY = 16
@@ -55,7 +65,7 @@ export async function deleteTask(
 }
 
 /** Ends an expired task for good, unless somebody has written to it. */
-export async function buryExpired(context: MemoryContext, task: TaskItem): Promise<boolean> {
+export async function buryExpired(context: BuryContext, task: TaskItem): Promise<boolean> {
   const { table, scope } = context
   return commit(table, async () => {
     const item = await retryTransient(() => table.get(taskKey(scope, task.taskId)))
@@ -66,7 +76,7 @@ export async function buryExpired(context: MemoryContext, task: TaskItem): Promi
   })
 }
 
-function buryActions(context: MemoryContext, task: TaskItem, condition: Condition): TransactAction[] {
+function buryActions(context: BuryContext, task: TaskItem, condition: Condition): TransactAction[] {
   const { table, scope } = context
   const { taskId, generation } = task
   return [
@@ -82,35 +92,35 @@ function buryActions(context: MemoryContext, task: TaskItem, condition: Conditio
 /**
  * Removes what is left of a dead task: the items of its generation, which a task of the same id that is there by now
  * does not have, and the objects that bear its name. Killed anywhere, it is done anew. Its own item goes last.
- * @throws UnavailableError when S3 does not delete
  */
 export async function clearDeadTask(
   { table, objects, scope }: ClearContext,
   { taskId, generation }: DeadTask,
   timeIsUp: () => boolean,
 ): Promise<Cleared> {
-  let bytesFreed = 0
+  const cleared: Cleared = { done: false, bytesFreed: 0, failures: [] }
   const condition = isOfGeneration(generation)
   for await (const items of table.query(turnPartition(scope, taskId), { attributes: ['pk', 'sk', 'generation'] })) {
     const dead = items.filter((item) => item.generation === generation)
-    await pMap(
-      dead,
-      async ({ pk, sk }) =>
-        timeIsUp() || (await retryTransient(() => table.delete({ pk: pk as string, sk: sk as string }, condition))),
-      { concurrency: CLEAR_CONCURRENCY },
-    )
-    if (timeIsUp()) return { done: false, bytesFreed }
+    await pMap(dead, (item) => retryTransient(() => table.delete(keyOf(item), condition)), {
+      concurrency: CLEAR_CONCURRENCY,
+    })
+    if (timeIsUp()) return cleared
   }
   await retryTransient(() => table.delete(excerptKey(scope, taskId), condition))
   for await (const listed of objects.list(taskObjectPrefix(scope, taskId))) {
     const dead = listed.filter(({ key }) => generationOf(readMemoryObjectKey(scope, key)?.object ?? '') === generation)
     const failures = await objects.delete(dead.map(({ key }) => key))
-    const [failure] = failures
-    if (failure)
-      throw new UnavailableError('Objects of a deleted task could not be removed. Try again.', { cause: failure })
-    bytesFreed += dead.reduce((sum, { size }) => sum + size, 0)
-    if (timeIsUp()) return { done: false, bytesFreed }
+    const failed = new Set(failures.map(({ key }) => key))
+    cleared.failures.push(...failures)
+    cleared.bytesFreed += dead.reduce((sum, { key, size }) => sum + (failed.has(key) ? 0 : size), 0)
+    if (timeIsUp()) return cleared
   }
+  if (cleared.failures.length > 0) return cleared
   await retryTransient(() => table.delete(deadTaskKey(scope, taskId, generation)))
-  return { done: true, bytesFreed }
+  return { ...cleared, done: true }
+}
+
+function keyOf({ pk, sk }: Item): Key {
+  return { pk: pk as string, sk: sk as string }
 }

@@ -62,7 +62,7 @@ export function taskActions(context: MemoryContext, task: WrittenTask, write: Ta
 }
 
 /** What tells that a generation of a task has ended, until all of it is cleared away. */
-export function deadTaskItem({ scope }: MemoryContext, { taskId, generation }: TaskItem) {
+export function deadTaskItem({ scope }: Pick<MemoryContext, 'scope'>, { taskId, generation }: TaskItem) {
   return { ...deadTaskKey(scope, taskId, generation), taskId, generation }
 }
 

@@ -15,8 +15,9 @@ export interface SweepCounts {
   /** Versions on pages that turned out to be used. */
   spared: number
   deleted: number
+  /** Of blobs, bodies, and objects of the memory. */
   bytesFreed: number
-  /** Deleted checkpoints and stale uploads that were cleared away. */
+  /** What was deleted, has expired or was left half-done, and was cleared away: checkpoints, tasks, files, uploads. */
   cleared: number
 }
 

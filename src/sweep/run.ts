@@ -4,6 +4,7 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import type { AnthropicConnection } from '../anthropic/connection.ts'
 import { Bodies } from '../checkpoints/bodies.ts'
 import { sweepFiles } from '../files/sweep.ts'
+import { sweepMemory } from '../memory/sweep.ts'
 import { DEFAULT_SANDBOX_RETENTION_MS } from '../sandboxes/store.ts'
 import { sweepSandboxes } from '../sandboxes/sweep.ts'
 import { SCOPES_PARTITION, scopeKey, scopeOf } from '../table/keys.ts'
@@ -34,9 +35,12 @@ export interface ScopeSweepRequest {
   olderThanMs: number
   dryRun: boolean
   waitMs: number
-  /** What a run before this one has done of the same request. */
-  resume?: { after: string; report: SweepReport }
+  /** What a run before this one has done of the same request: up to a blob, or all but the memory from an object on. */
+  resume?: SweepResume & { report: SweepReport }
 }
+
+/** `waiting`: what is condemned waits for writer leases to end. */
+type SweepResume = { after: string } | { memoryAfter: string; waiting: boolean }
 
 type Outcome = Pick<ScopeSweepResult, 'counts' | 'failures' | 'lists' | 'deletes'>
 
@@ -52,8 +56,8 @@ export async function runScopeSweep(
   request: ScopeSweepRequest,
   timeIsUp: () => boolean,
 ): Promise<{ report: SweepReport; rest?: ScopeSweepRequest }> {
-  const { s3, bucketName, now = Date.now } = config
-  const { scope, id, olderThanMs, dryRun, waitMs, resume } = request
+  const { now = Date.now } = config
+  const { scope, id, dryRun, resume } = request
   const meter = { requests: 0, readUnits: 0, writeUnits: 0 }
   const table = new Table(config.dynamodb, config.tableName, meter)
   const began = Date.now()
@@ -75,30 +79,57 @@ export async function runScopeSweep(
   await progress()
   const stopProgress = repeatedly(progress)
   try {
+    const { result, rest } = await sweepParts(config, request, { table, counts, timeIsUp }).finally(stopProgress)
+    const kept = report(rest ? 'running' : result.waiting ? 'waiting' : 'done', result)
+    await keepReport(table, scope, kept)
+    return { report: kept, ...(rest && { rest: { ...request, resume: { ...rest, report: kept } } }) }
+  } catch (error) {
+    await keepReport(table, scope, report('failed', soFar))
+    throw error
+  }
+}
+
+/** What a scope has, one part after the other: those that can take longer than one run last, and resumed where they were. */
+async function sweepParts(
+  config: SweepConfig,
+  { scope, olderThanMs, dryRun, waitMs, resume }: ScopeSweepRequest,
+  { table, counts, timeIsUp }: { table: Table; counts: SweepCounts; timeIsUp: () => boolean },
+): Promise<{ result: Outcome & { waiting: boolean }; rest?: SweepResume }> {
+  const { s3, bucketName, now = Date.now } = config
+  const result = { counts, failures: [] as SweepReport['failures'], lists: 0, deletes: 0, waiting: false }
+  const add = (part: { failures: SweepReport['failures']; lists?: number; deletes?: number }): void => {
+    result.failures.push(...part.failures)
+    result.lists += part.lists ?? 0
+    result.deletes += part.deletes ?? 0
+  }
+  if (resume && 'memoryAfter' in resume) result.waiting = resume.waiting
+  else {
     // Before the blobs are looked at: those of the snapshots that go are then unused.
     if (!dryRun && !resume) {
       const { sandboxRetentionMs: retentionMs = DEFAULT_SANDBOX_RETENTION_MS } = config
       const bodies = new Bodies(s3, bucketName, scope)
       counts.cleared += await sweepSandboxes({ table, scope, now, retentionMs, bodies, timeIsUp })
     }
-    const result = await sweepScope({
+    const swept = await sweepScope({
       ...{ table, s3, bucketName, scope, now, olderThanMs, dryRun, waitMs, timeIsUp, counts },
       resumeAfter: resume?.after,
-    }).finally(stopProgress)
-    if (!dryRun) result.counts.cleared += await removeOldReports(table, scope, now())
-    const after = result.resumeAfter
-    if (!dryRun && after === undefined) {
-      const files = await sweepFiles({ ...config, table, scope, timeIsUp })
-      result.counts.cleared += files.cleared
-      result.failures.push(...files.failures)
-    }
-    const kept = report(after !== undefined ? 'running' : result.waiting ? 'waiting' : 'done', result)
-    await keepReport(table, scope, kept)
-    return { report: kept, ...(after !== undefined && { rest: { ...request, resume: { after, report: kept } } }) }
-  } catch (error) {
-    await keepReport(table, scope, report('failed', soFar))
-    throw error
+    })
+    add(swept)
+    result.waiting = swept.waiting
+    if (!dryRun) counts.cleared += await removeOldReports(table, scope, now())
+    if (swept.resumeAfter !== undefined) return { result, rest: { after: swept.resumeAfter } }
+    if (dryRun) return { result }
+    const files = await sweepFiles({ ...config, table, scope, timeIsUp })
+    counts.cleared += files.cleared
+    add(files)
   }
+  const after = resume && 'memoryAfter' in resume ? resume.memoryAfter : undefined
+  const memory = await sweepMemory({ table, s3, bucketName, scope, now, timeIsUp, after })
+  counts.cleared += memory.cleared
+  counts.bytesFreed += memory.bytesFreed
+  add(memory)
+  const { resumeAfter: memoryAfter } = memory
+  return { result, ...(memoryAfter !== undefined && { rest: { memoryAfter, waiting: result.waiting } }) }
 }
 
 /** How often the report of a sweep that runs is renewed. */
