@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { ROUTES as checkpointRoutes } from '../../lambdas/checkpoints/routes.ts'
 import { ROUTES as instanceRoutes } from '../../lambdas/instances/routes.ts'
 import { ROUTES as keyRoutes } from '../../lambdas/keys/routes.ts'
+import { ROUTES as memoryRoutes } from '../../lambdas/memory/routes.ts'
 import { readApi } from '../../local/gateway/read-api.ts'
 import type { Template } from '../../local/gateway/template.ts'
 import { only, resources, synth } from './synth.ts'
@@ -15,6 +16,7 @@ const routes = [
   ...checkpointRoutes.map((route) => ({ service: 'checkpoints', ...route })),
   ...instanceRoutes.map((route) => ({ service: 'instances', ...route })),
   ...keyRoutes.map((route) => ({ service: 'keys', ...route })),
+  ...memoryRoutes.map((route) => ({ service: 'memory', ...route })),
 ]
 
 test.for(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(

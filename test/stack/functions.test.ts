@@ -14,7 +14,20 @@ const functions = new Map(
 )
 
 test('there is one function a service, and nothing else runs', () => {
-  expect([...functions.keys()].sort()).toEqual(['authorizer', 'checkpoints', 'instances', 'keys', 'sweep'])
+  expect([...functions.keys()].sort()).toEqual([
+    'anthropic',
+    'authorizer',
+    'bundles',
+    'checkpoints',
+    'file-content',
+    'files',
+    'instances',
+    'keys',
+    'memory',
+    'project-md',
+    'sandboxes',
+    'sweep',
+  ])
 })
 
 test('every function runs on Node.js 24, on arm64, and knows the table and the bucket', () => {
@@ -34,6 +47,7 @@ test.for([
   ['checkpoints', 1_769, 29],
   ['instances', 512, 29],
   ['keys', 512, 29],
+  ['memory', 1_769, 29],
   ['sweep', 1_024, 900],
 ] as const)('memory and time of %s', ([name, MemorySize, Timeout]) => {
   expect(functions.get(name)).toMatchObject({ MemorySize, Timeout })
@@ -42,10 +56,10 @@ test.for([
 test('every log is kept for a month, or as long as the stack is told', () => {
   const retentions = (from: typeof template) =>
     resources(from, 'AWS::Logs::LogGroup').map(([, group]) => group.Properties.RetentionInDays)
-  expect(retentions(template)).toEqual(Array.from({ length: 6 }, () => 30))
+  expect(retentions(template)).toEqual(Array.from({ length: functions.size + 1 }, () => 30))
   expect(new Set(retentions(synth({ logRetention: RetentionDays.ONE_WEEK })))).toEqual(new Set([7]))
   const groups = [...functions.values()].map(({ LoggingConfig }) => LoggingConfig.LogGroup.Ref)
-  expect(new Set(groups).size).toBe(5)
+  expect(new Set(groups).size).toBe(functions.size)
 })
 
 test('the sweep runs once a day, or as often as the stack is told, and is tried again when it does not start', () => {
@@ -81,6 +95,15 @@ test('only the API invokes the functions of the API', () => {
   const allowed = resources(template, 'AWS::Lambda::Permission').map(
     ([, permission]) => permission.Properties.FunctionName['Fn::GetAtt'][0],
   )
-  const answering = ['authorizer', 'checkpoints', 'instances', 'keys'].map((name) => functions.get(name).id)
+  const answering = [...functions].flatMap(([name, { id }]) => (['bundles', 'sweep'].includes(name) ? [] : [id]))
   expect(allowed.sort()).toEqual(answering.sort())
+})
+
+test('a task is kept for 30 days, or as long as the stack is told', () => {
+  const retention = (from: typeof template) =>
+    resources(from, 'AWS::Lambda::Function').find(([, { Metadata }]) => Metadata['sandkeep:function'] === 'memory')?.[1]
+      .Properties.Environment.Variables.SANDBOX_MEMORY_RETENTION_SEC
+  expect(retention(template)).toBe('2592000')
+  expect(retention(synth({ memoryRetention: Duration.hours(1) }))).toBe('3600')
+  expect(() => synth({ memoryRetention: Duration.seconds(0) })).toThrow('memoryRetention')
 })

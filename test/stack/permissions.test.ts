@@ -25,6 +25,16 @@ test.for([
   ['instances', { logs, table: dynamodb('DeleteItem', 'GetItem', 'PutItem') }],
   ['keys', { logs, table: dynamodb('GetItem', 'PutItem', 'Query', 'UpdateItem') }],
   [
+    'memory',
+    {
+      logs,
+      table: dynamodb('DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
+      'bucket/projects/*': objects,
+      'bucket/staging/*': ['s3:GetObject', 's3:PutObject'],
+      bucket: ['s3:ListBucket'],
+    },
+  ],
+  [
     'sweep',
     {
       logs,
@@ -53,7 +63,7 @@ test('no function has a managed policy, and each has a role of its own', () => {
   const roles = resources(template, 'AWS::Lambda::Function').map(
     ([, { Properties }]) => Properties.Role['Fn::GetAtt'][0],
   )
-  expect(new Set(roles).size).toBe(5)
+  expect(new Set(roles).size).toBe(roles.length)
   for (const [id, { Properties }] of resources(template, 'AWS::IAM::Role')) {
     if (roles.includes(id)) expect(Properties.ManagedPolicyArns).toBeUndefined()
   }
