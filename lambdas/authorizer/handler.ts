@@ -40,12 +40,12 @@ export function createAuthorizer(
   const identify = async (event: Event): Promise<Caller | null> => {
     const credentials = readCredentials(event)
     if (!credentials) return null
-    const [record, token] = await Promise.all([
-      credentials.key === undefined ? undefined : verifyKey(credentials.key),
-      credentials.token === undefined ? undefined : (tokens?.verify(credentials.token) ?? null),
-    ])
-    if (record === null || token === null) return null
-    if (!token || !tokens) return callerOf(record, token, 'granted')
+    // First: a key that is not valid is refused whether or not the identity provider answers.
+    const record = credentials.key === undefined ? undefined : await verifyKey(credentials.key)
+    if (record === null) return null
+    if (credentials.token === undefined) return callerOf(record, undefined, 'granted')
+    const token = await tokens?.verify(credentials.token)
+    if (!tokens || !token) return null
     const permission = permissionOf(event.httpMethod, event.resource)
     const decision = permission === undefined ? 'denied' : await tokens.decide(token, permission)
     return decision === 'invalid' ? null : callerOf(record, token, decision)

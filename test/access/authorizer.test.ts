@@ -184,10 +184,10 @@ describe('a provider that does not answer', () => {
   })
 
   it('does not matter to who has no good key either', async () => {
-    const headers = { 'x-api-key': ['bad'], authorization: ['Bearer good'] }
-    const { access } = tokens()
-    await expect(createAuthorizer(keys(), access)(event(headers, 'POST', '/sandbox/keys/v1/revoke'))).rejects.toThrow(
-      /^Unauthorized$/,
-    )
+    for (const token of ['good', 'unavailable']) {
+      const headers = { 'x-api-key': ['bad'], authorization: [`Bearer ${token}`] }
+      const asked = createAuthorizer(keys(), tokens().access)(event(headers, 'POST', '/sandbox/keys/v1/revoke'))
+      await expect(asked).rejects.toThrow(/^Unauthorized$/)
+    }
   })
 })
