@@ -43,6 +43,13 @@ export class SandkeepBucket extends Bucket {
           noncurrentVersionExpiration: Duration.days(1),
           expiredObjectDeleteMarker: true,
         },
+        // A task is kept by its last write, which says nothing about the age of its objects.
+        {
+          id: 'expire-deleted-memory',
+          prefix: OBJECT_PREFIXES.projects,
+          noncurrentVersionExpiration: Duration.days(1),
+          expiredObjectDeleteMarker: true,
+        },
         {
           id: 'expire-deleted-files',
           prefix: OBJECT_PREFIXES.files,

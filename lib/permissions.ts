@@ -67,7 +67,7 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
     onObjects(bucketArn, [OBJECT_PREFIXES.bundles], 'GetObject'),
     // Bodies have the keys of what they refer to, and go with the checkpoints that a prune left behind.
     onObjects(bucketArn, [OBJECT_PREFIXES.bodies], 'DeleteObject', 'GetObject'),
-    onObjects(bucketArn, [OBJECT_PREFIXES.files], 'DeleteObject'),
+    onObjects(bucketArn, [OBJECT_PREFIXES.files, OBJECT_PREFIXES.projects], 'DeleteObject'),
     onListing(bucketArn, 'ListBucket', 'ListBucketVersions'),
   ],
 }

@@ -8,6 +8,7 @@ import { createHandlers, createStreamHandlers } from '../../local/handlers.ts'
 import { type LocalStack, startLocalStack } from '../../local/index.ts'
 import { synthesizeTemplate } from '../../local/template.ts'
 import { createCheckpointStore } from '../../src/checkpoints/store.ts'
+import { createMemoryStore } from '../../src/memory/store.ts'
 import { checkpoint } from '../http/support/checkpoint.ts'
 import { injectFaults, refuse } from '../store/support/faults.ts'
 import { CallRecorder, granted } from './recorder.ts'
@@ -62,9 +63,16 @@ test('the functions are granted the calls that they make, and no others', async 
   }
 })
 
-/** A prune that ended after its commit, and a checkpoint whose body is read for the keys in it. */
+/**
+ * A prune that ended after its commit, and a checkpoint whose body is read for the keys in it; a task that expires, and
+ * a summary that no turn refers to.
+ */
 async function leaveForTheSweep(): Promise<void> {
   const config = recorder.configOf('killed prune')
+  const memory = createMemoryStore({ ...config, scope: { tenant: 'acme', project: 'demo' }, retentionSec: 60 })
+  for (const summary of ['x'.repeat(5_000), '']) {
+    await memory.putTurn({ taskId: 'task', turn: 1, meta: '{}', summary, by: 'user:me' })
+  }
   injectFaults(config.s3, 'DeleteObject', [refuse(() => new Error('killed'))])
   const store = createCheckpointStore({ ...config, scope: { tenant: 'acme', project: 'demo' } })
   const writer = await store.acquireWriter('v')

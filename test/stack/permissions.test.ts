@@ -41,6 +41,7 @@ test.for([
       table: dynamodb('DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
       'bucket/blobs/*': ['s3:DeleteObjectVersion'],
       'bucket/bodies/*': ['s3:DeleteObjectVersion', 's3:DeleteObject', 's3:GetObject'],
+      'bucket/projects/*': ['s3:DeleteObject'],
       'bucket/staging/*': ['s3:DeleteObjectVersion'],
       bucket: ['s3:ListBucket', 's3:ListBucketVersions'],
       sweep: ['lambda:InvokeFunction'],

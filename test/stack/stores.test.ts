@@ -43,7 +43,7 @@ test('the bucket is private, owned, encrypted and takes TLS only', () => {
   })
 })
 
-test('only what is on its way, and what was deleted of the bodies, expires in the bucket', () => {
+test('only what is on its way, and what was deleted, expires in the bucket', () => {
   expect(only(template, 'AWS::S3::Bucket').Properties.LifecycleConfiguration.Rules).toEqual([
     { Id: 'abort-incomplete-uploads', Status: 'Enabled', AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 } },
     {
@@ -57,6 +57,20 @@ test('only what is on its way, and what was deleted of the bodies, expires in th
       Id: 'expire-deleted-bodies',
       Status: 'Enabled',
       Prefix: 'bodies/',
+      ExpiredObjectDeleteMarker: true,
+      NoncurrentVersionExpiration: { NoncurrentDays: 1 },
+    },
+    {
+      Id: 'expire-deleted-memory',
+      Status: 'Enabled',
+      Prefix: 'projects/',
+      ExpiredObjectDeleteMarker: true,
+      NoncurrentVersionExpiration: { NoncurrentDays: 1 },
+    },
+    {
+      Id: 'expire-deleted-files',
+      Status: 'Enabled',
+      Prefix: 'files/',
       ExpiredObjectDeleteMarker: true,
       NoncurrentVersionExpiration: { NoncurrentDays: 1 },
     },
