@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createClient } from '../../client/index.ts'
 import { type LocalStack, type LocalStackOptions, startLocalStack } from '../../local/index.ts'
 import { createKeyStore } from '../../src/keys/store.ts'
@@ -218,6 +218,14 @@ it('allows a key and a token what both allow', async () => {
 })
 
 describe('a provider that is away', () => {
+  beforeEach(() => {
+    // It is logged, and here expected.
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
   it('closes the door while nothing is known, in the order of refusals, and opens it when it is back', async () => {
     const fresh = await start()
     for (const fault of ['break', 'hang'] as const) {

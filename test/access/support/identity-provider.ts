@@ -6,6 +6,7 @@ import {
   createLocalJWKSet,
   exportJWK,
   generateKeyPair,
+  importJWK,
   type JWK,
   type JWTHeaderParameters,
   type JWTPayload,
@@ -49,6 +50,8 @@ export interface IdentityProvider {
   token(user: string): Promise<string>
   /** A token that the provider did not give, signed with its key unless told otherwise. Undefined leaves a claim out. */
   sign(claims?: Claims, options?: { key?: CryptoKey | Uint8Array; header?: JWTHeaderParameters }): Promise<string>
+  /** The provider's own key, for an algorithm that it does not use it for. */
+  keyFor(alg: string): Promise<CryptoKey>
   /** Makes a new key, which alone is in the key set from then on. */
   rotate(): Promise<{ key: CryptoKey; kid: string }>
   stop(): Promise<void>
@@ -98,6 +101,10 @@ export async function startIdentityProvider(users: Record<string, User>): Promis
       const seconds = Math.floor(Date.now() / 1_000)
       const standard = { iss: issuer, aud: AUDIENCE, sub: 'alice', iat: seconds, exp: seconds + 300 }
       return new SignJWT({ ...standard, ...claims } as JWTPayload).setProtectedHeader(header).sign(key)
+    },
+    async keyFor(alg) {
+      const { alg: _alg, ...secret } = alg.startsWith('ES') ? ec.secret : rsa.secret
+      return (await importJWK(secret, alg)) as CryptoKey
     },
     async rotate() {
       const kid = `rsa-${(published?.length ?? 0) + 2}`
