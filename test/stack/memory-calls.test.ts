@@ -18,10 +18,11 @@ beforeAll(async () => {
   recorder = new CallRecorder(stack)
   const others = recorder.configOf('others')
   const { memory } = createHandlers(recorder.configOf('memory'))
+  const { 'project-md': projectMd } = createStreamHandlers(recorder.configOf('project-md'))
   gateway = await startGateway({
     template: synthesizeTemplate(),
     handlers: { ...createHandlers(others), ...(memory && { memory }) },
-    streamHandlers: createStreamHandlers(others),
+    streamHandlers: { ...createStreamHandlers(others), ...(projectMd && { 'project-md': projectMd }) },
   })
   const { apiKey } = stack
   client = createClient({
@@ -57,6 +58,12 @@ test('the function of the memory is granted the calls that it makes, and no othe
   await answerOverTheLimit()
   await memory.deleteTask('t')
   expect(recorder.made('memory')).toEqual(granted(synth(), 'memory'))
+})
+
+test('the function of the document is granted the calls that it makes, and no others', async () => {
+  await client.memory.putTurn({ ...ID, summaryMd: 'x' })
+  expect(await client.memory.projectMd()).toContain('## t\n')
+  expect(recorder.made('project-md')).toEqual(granted(synth(), 'project-md'))
 })
 
 /** A turn whose JSON goes by way of the storage: its summary and its artifacts together. */
