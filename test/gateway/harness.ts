@@ -2,7 +2,14 @@ import { once } from 'node:events'
 import net from 'node:net'
 import type { APIGatewayProxyEvent, APIGatewayRequestAuthorizerEvent } from 'aws-lambda'
 import { onTestFinished } from 'vitest'
-import { type GatewayOptions, type LambdaHandler, startGateway, type Template } from '../../local/gateway/index.ts'
+import {
+  type GatewayOptions,
+  type LambdaHandler,
+  type LambdaStreamHandler,
+  startGateway,
+  type Template,
+} from '../../local/gateway/index.ts'
+import { readFunctions } from '../../local/gateway/read-api.ts'
 import { synthesizeTemplate } from '../../local/template.ts'
 
 export const GET_PATH = '/sandbox/checkpoints/v1/get'
@@ -34,6 +41,17 @@ export function policy(effect: string, resource: string, context: Record<string,
   return { principalId: 'p1', policyDocument: { Version: '2012-10-17', Statement: [statement] }, context }
 }
 
+/** Ends its answer before there is one. */
+export const endAtOnce: LambdaStreamHandler = async (_event, stream) => {
+  stream.end()
+}
+
+/** The same handler for each function of the template. */
+export function everyFunction<Handler>(handler: Handler): Record<string, Handler> {
+  const names = [...readFunctions(freshTemplate()).values()].map(({ name }) => name)
+  return Object.fromEntries(names.map((name) => [name, handler]))
+}
+
 /** A gateway with tiny handlers that stops when the test ends. */
 export async function testGateway(
   handlers: Record<string, LambdaHandler> = {},
@@ -41,8 +59,9 @@ export async function testGateway(
 ): Promise<string> {
   const gateway = await startGateway({
     template: freshTemplate(),
-    handlers: { authorizer, checkpoints: echo, instances: echo, keys: echo, ...handlers },
+    handlers: { ...everyFunction(echo), authorizer, ...handlers },
     ...options,
+    streamHandlers: { ...everyFunction(endAtOnce), ...options.streamHandlers },
   })
   onTestFinished(() => gateway.stop())
   return gateway.url

@@ -5,7 +5,9 @@ import {
   authorizer,
   bodyOf,
   echo,
+  endAtOnce,
   eventOf,
+  everyFunction,
   exchange,
   freshTemplate,
   GET_PATH,
@@ -52,7 +54,13 @@ test('a body over 10 MB is refused, with where to upload it', async () => {
   const url = await testGateway()
   const refusal = await refusalOf(await post(url + GET_PATH, Buffer.alloc(10 * MB + 1)))
   expect(refusal).toMatchObject({ status: 413, code: 'payload_too_large' })
-  expect(refusal.error.upload).toBe('/sandbox/checkpoints/v1/uploads')
+  expect(refusal.error).not.toHaveProperty('upload')
+  expect(refusal.error.uploads).toStrictEqual({
+    artifact: '/sandbox/memory/v1/tasks/{task_id}/turns/{turn}/artifacts/{name}/upload',
+    checkpoint: '/sandbox/checkpoints/v1/uploads',
+    file: '/sandbox/files/v1/uploads',
+    snapshot: '/sandbox/sandboxes/v1/uploads',
+  })
 })
 
 test('a body over 10 MB of which the length was not told is refused too', async () => {
@@ -184,10 +192,10 @@ test('stopping waits for what is being answered, and takes nothing new', async (
   const reached = Promise.withResolvers<void>()
   const gateway = await startGateway({
     template: freshTemplate(),
+    streamHandlers: everyFunction(endAtOnce),
     handlers: {
+      ...everyFunction(echo),
       authorizer,
-      instances: echo,
-      keys: echo,
       checkpoints: () => {
         reached.resolve()
         return new Promise((resolve) => {
