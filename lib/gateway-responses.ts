@@ -1,5 +1,8 @@
 import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway'
-import { BASE } from '../lambdas/checkpoints/routes.ts'
+import { BASE as CHECKPOINTS } from '../lambdas/checkpoints/routes.ts'
+import { UPLOADS_PATH as FILE_UPLOADS } from '../lambdas/files/routes.ts'
+import { UPLOAD_PATH as ARTIFACT_UPLOAD } from '../lambdas/memory/routes.ts'
+import { BASE as SANDBOXES } from '../lambdas/sandboxes/routes.ts'
 import { AUTHENTICATION_CHALLENGE, ForbiddenError, UnauthenticatedError } from '../src/errors.ts'
 
 interface GatewayRefusal {
@@ -8,8 +11,8 @@ interface GatewayRefusal {
   readonly status?: number
   readonly code: string
   readonly message: string
-  /** Where to send a payload that is too large. */
-  readonly upload?: string
+  /** Where to announce a payload that is too large: the gateway does not tell what the request was for. */
+  readonly uploads?: Readonly<Record<string, string>>
   /** What the header `WWW-Authenticate` says. */
   readonly challenge?: string
 }
@@ -46,9 +49,13 @@ const refusals: readonly GatewayRefusal[] = [
     type: T.REQUEST_TOO_LARGE,
     status: 413,
     code: 'payload_too_large',
-    message:
-      'The body of the request is too large. A request for checkpoints may be uploaded before. For an artifact, POST to its path with /upload at the end.',
-    upload: `${BASE}/uploads`,
+    message: 'The body of the request is too large for the API. Upload it: POST to the path that uploads names for it.',
+    uploads: {
+      artifact: ARTIFACT_UPLOAD,
+      checkpoint: `${CHECKPOINTS}/uploads`,
+      file: FILE_UPLOADS,
+      snapshot: `${SANDBOXES}/uploads`,
+    },
   },
   {
     type: T.UNSUPPORTED_MEDIA_TYPE,
@@ -82,7 +89,7 @@ const refusals: readonly GatewayRefusal[] = [
  * @param readable whether pages of other origins may read it: it is the same for all, and tells nothing of anybody
  */
 export function addGatewayResponses(api: RestApi, readable: boolean): void {
-  for (const { type, status, code, message, upload, challenge } of refusals) {
+  for (const { type, status, code, message, uploads, challenge } of refusals) {
     api.addGatewayResponse(`Response-${type.responseType}`, {
       type,
       ...(status === undefined ? {} : { statusCode: String(status) }),
@@ -91,7 +98,7 @@ export function addGatewayResponses(api: RestApi, readable: boolean): void {
         ...(challenge !== undefined && { 'WWW-Authenticate': `'${challenge}'` }),
         ...(readable && { 'access-control-allow-origin': "'*'", 'access-control-expose-headers': "'*'" }),
       },
-      templates: { 'application/json': JSON.stringify({ error: { code, message, upload } }) },
+      templates: { 'application/json': JSON.stringify({ error: { code, message, uploads } }) },
     })
   }
 }
