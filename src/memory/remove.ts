@@ -105,7 +105,8 @@ export async function clearDeadTask(
     await pMap(dead, (item) => retryTransient(() => table.delete(keyOf(item), condition)), {
       concurrency: CLEAR_CONCURRENCY,
     })
-    if (timeIsUp()) return cleared
+    // Not before something is done: each run gets on.
+    if (dead.length > 0 && timeIsUp()) return cleared
   }
   await retryTransient(() => table.delete(excerptKey(scope, taskId), condition))
   for await (const listed of objects.list(taskObjectPrefix(scope, taskId))) {
@@ -114,7 +115,7 @@ export async function clearDeadTask(
     const failed = new Set(failures.map(({ key }) => key))
     cleared.failures.push(...failures)
     cleared.bytesFreed += dead.reduce((sum, { key, size }) => sum + (failed.has(key) ? 0 : size), 0)
-    if (timeIsUp()) return cleared
+    if (dead.length > 0 && timeIsUp()) return cleared
   }
   if (cleared.failures.length > 0) return cleared
   await retryTransient(() => table.delete(deadTaskKey(scope, taskId, generation)))

@@ -21,9 +21,13 @@ export interface Memory {
 /** A memory that nothing has used, or another over the same scope and clock. */
 export function memoryOf(
   engines: Pick<Engines, 'dynamodb' | 's3' | 'tableName' | 'bucketName' | 'freshScope'>,
-  { scope = engines.freshScope(), clock = { now: Date.now() } }: Partial<Pick<Memory, 'scope' | 'clock'>> = {},
+  {
+    scope = engines.freshScope(),
+    clock = { now: Date.now() },
+    retentionSec = RETENTION_SEC,
+  }: Partial<Pick<Memory, 'scope' | 'clock'>> & { retentionSec?: number } = {},
 ): Memory {
-  const store = createMemoryStore({ ...engines, scope, now: () => clock.now, retentionSec: RETENTION_SEC })
+  const store = createMemoryStore({ ...engines, scope, now: () => clock.now, retentionSec })
   return {
     store,
     scope,
