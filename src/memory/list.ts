@@ -14,9 +14,10 @@ import {
   type TurnItem,
   taskRecord,
 } from './items.ts'
+import { checkTaskId } from './names.ts'
 import { lastUpdate } from './read.ts'
 import type { TaskRecord, TurnOverview } from './types.ts'
-import { checkLimit, checkTaskId, checkTurnId } from './validate.ts'
+import { checkLimit, checkTurnId } from './validate.ts'
 
 export async function listTasks(
   { table, scope, now }: MemoryContext,

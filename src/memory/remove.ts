@@ -15,9 +15,9 @@ import { retryTransient } from '../table/transient.ts'
 import { commit } from './commit.ts'
 import type { MemoryContext } from './context.ts'
 import { isLive, isOfGeneration, readTask, type TaskItem } from './items.ts'
+import { checkTaskId } from './names.ts'
 import { generationOf, type ObjectFailure } from './objects.ts'
 import { deadTaskItem, stillExpired } from './task-change.ts'
-import { checkTaskId } from './validate.ts'
 
 /** A task that was deleted or has expired, of which something is left. */
 export interface DeadTask {
