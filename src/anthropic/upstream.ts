@@ -14,6 +14,10 @@ export interface MessagesInput {
 // Idle connections are used again: a new one costs several round trips before the first byte.
 const agents = { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) }
 
+/** After so long the other side may have closed an idle connection, of which a function that was frozen knows nothing. */
+const IDLE_MS = 30_000
+let lastRequestAt = 0
+
 /**
  * Sends a request to the Messages API; the answer's body is still to be read, as slowly as it likes. Not by fetch, which
  * gives up after five minutes without a byte and changes what is compressed.
@@ -50,16 +54,21 @@ function exchange(
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const [send, agent] = url.protocol === 'http:' ? [httpRequest, agents.http] : [httpsRequest, agents.https]
+    dropIdle(agent)
     const request = send(url, { method: 'POST', headers, agent, signal })
     request.on('response', resolve)
-    request.on('error', (error: NodeJS.ErrnoException) => {
-      // The other side had closed the idle connection: it has not seen the request.
-      if (request.reusedSocket && error.code === 'ECONNRESET')
-        exchange(url, headers, body, signal).then(resolve, reject)
-      else reject(error)
-    })
+    request.on('error', reject)
     request.end(body)
   })
+}
+
+/** A request that fails on a stale connection could not be sent again: nobody knows whether it was carried out. */
+function dropIdle(agent: HttpAgent): void {
+  const now = Date.now()
+  if (now - lastRequestAt >= IDLE_MS) {
+    for (const socket of Object.values(agent.freeSockets).flatMap((sockets) => sockets ?? [])) socket.destroy()
+  }
+  lastRequestAt = now
 }
 
 const MAX_BODY_BYTES = 67_108_864

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { AnthropicFiles } from './anthropic-files.ts'
 import { type Message, messageEvents, messageJson, sse } from './messages.ts'
 
@@ -40,6 +42,8 @@ export interface AnthropicEndpoint {
   files: AnthropicFiles
   /** The replies to come; what was left of others is dropped. */
   replyWith(...replies: ReplyMaker[]): void
+  /** The reply to all requests for which there is no other. */
+  replyElse(reply: ReplyMaker): void
   stop(): Promise<void>
 }
 
@@ -55,6 +59,7 @@ export async function startAnthropic(): Promise<AnthropicEndpoint> {
   const fileRequests: RecordedRequest[] = []
   const files = new AnthropicFiles()
   let replies: ReplyMaker[] = []
+  let other: ReplyMaker = apiError(500, 'api_error', 'The test has no reply to this.')
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const recorded = await record(request, response)
@@ -63,7 +68,7 @@ export async function startAnthropic(): Promise<AnthropicEndpoint> {
       return files.handle(request, recorded.bytes, response)
     }
     requests.push(recorded)
-    const next = replies.shift() ?? apiError(500, 'api_error', 'The test has no reply to this.')
+    const next = replies.shift() ?? other
     const reply = typeof next === 'function' ? await next(recorded) : next
     await write(response, 'content' in reply ? rendered(reply, recorded) : reply)
   }
@@ -80,6 +85,9 @@ export async function startAnthropic(): Promise<AnthropicEndpoint> {
     replyWith: (...next) => {
       replies = next
       requests.length = 0
+    },
+    replyElse: (reply) => {
+      other = reply
     },
     stop: async () => {
       server.closeAllConnections()
@@ -129,12 +137,10 @@ function rendered(message: Message, { body }: RecordedRequest): RawReply {
 
 async function write(response: ServerResponse, { status = 200, headers = {}, body, broken }: RawReply): Promise<void> {
   response.writeHead(status, headers)
-  if (typeof body === 'string' || body instanceof Uint8Array) response.write(body)
-  else {
-    for await (const chunk of body) {
-      if (response.destroyed) return
-      if (!response.write(chunk)) await Promise.race([once(response, 'drain'), once(response, 'close')])
-    }
+  if (typeof body === 'string' || body instanceof Uint8Array) {
+    if (body.length > 0) await new Promise((resolve) => response.write(body, resolve))
+  } else {
+    await pipeline(Readable.from(body), response, { end: false }).catch(() => response.destroy())
   }
   if (broken) response.destroy()
   else response.end()
