@@ -4,9 +4,9 @@ const taskIdPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const namePattern = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$/
 
 /** The highest turn. */
-export const MAX_TURN = 9_999
+const MAX_TURN = 9_999
 /** Characters of a content type. */
-export const MAX_CONTENT_TYPE_LENGTH = 256
+const MAX_CONTENT_TYPE_LENGTH = 256
 const contentTypePattern = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
 /** @returns the id. @throws InvalidInputError */
