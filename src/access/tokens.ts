@@ -60,9 +60,9 @@ export function createTokenAccess(settings: OidcSettings, options: TokenAccessOp
     async verify(text) {
       const payload = await verifyToken(text, config, provider, now())
       const subject = payload && readSubject(payload)
-      if (!payload?.exp || subject === null) return null
+      if (!payload || subject === null) return null
       const given = { role: readRole(payload, config), bindings: readBindings(payload, config) }
-      return { text, expiresAt: payload.exp * 1_000, subject, ...given }
+      return { text, expiresAt: (payload.exp ?? 0) * 1_000, subject, ...given }
     },
     async decide({ text, expiresAt }, permission) {
       return config.uma ? decisions.decide(text, expiresAt, permission) : 'granted'

@@ -282,6 +282,18 @@ describe('the keys', () => {
     expect(count('/jwks')).toBe(2)
     expect(await verify(before)).toBeNull()
   })
+
+  it('that the provider has withdrawn are forgotten within ten minutes', async () => {
+    const { key, kid } = await idp.rotate()
+    const token = await idp.sign({ exp: seconds() + 3_600 }, { key, header: { alg: 'RS256', kid } })
+    const { verify } = access()
+    expect(await verify(token)).not.toBeNull()
+    await idp.rotate()
+    now += 599_000
+    expect(await verify(token)).not.toBeNull()
+    now += 1_000
+    expect(await verify(token)).toBeNull()
+  })
 })
 
 type Failure = 'break' | 'hang' | 'error' | 'no JSON' | 'no keys'

@@ -66,6 +66,7 @@ export async function startIdentityProvider(users: Record<string, User>): Promis
   const rsa = await makeKey('RS256', 'rsa-1')
   const ec = await makeKey('ES256', 'ec-1')
   let published: JWK[] | undefined
+  let rotations = 0
   const faults = new Map<string, Fault>()
   const requests: string[] = []
   const decisions: Decision[] = []
@@ -107,7 +108,8 @@ export async function startIdentityProvider(users: Record<string, User>): Promis
       return (await importJWK(secret, alg)) as CryptoKey
     },
     async rotate() {
-      const kid = `rsa-${(published?.length ?? 0) + 2}`
+      rotations += 1
+      const kid = `rsa-${rotations + 1}`
       const { key, open } = await makeKey('RS256', kid)
       published = [open]
       return { key, kid }
