@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { checkpointKey, idKey, threadKey } from '../table/keys.ts'
+import { checkpointKey, idKey, threadHashOf, threadKey } from '../table/keys.ts'
 import { TABLE } from '../table/schema.ts'
-import type { TransactAction } from '../table/table.ts'
+import type { Item, TransactAction } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
 import { hashText } from '../text.ts'
 import type { StoreContext } from './context.ts'
@@ -57,6 +57,26 @@ export async function dropOwnThread({ table, scope }: StoreContext, checkpointId
       values: {},
     }),
   )
+}
+
+/**
+ * Removes a thread that came to have no checkpoint, by the first of its items, when DynamoDB should have.
+ * @returns how many were removed
+ */
+export async function removeUnusedThread(
+  { table, scope, now }: Pick<StoreContext, 'table' | 'scope' | 'now'>,
+  [thread]: Item[],
+): Promise<number> {
+  const unusedSince = thread?.[TABLE.ttl]
+  if (typeof unusedSince !== 'number' || unusedSince * 1000 > now()) return 0
+  await retryTransient(() =>
+    table.delete(threadKey(scope, threadHashOf(String(thread?.sk))), {
+      condition: '#ttl = :ttl',
+      names: { '#ttl': TABLE.ttl },
+      values: { ':ttl': unusedSince },
+    }),
+  )
+  return 1
 }
 
 /** The record of a checkpoint that has a thread of its own. */

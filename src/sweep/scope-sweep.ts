@@ -4,9 +4,11 @@ import { blobObjectPrefix, bodyObjectPrefix, stagingObjectPrefix } from '../blob
 import { sweepBundles } from '../bundles/sweep.ts'
 import { Bodies } from '../checkpoints/bodies.ts'
 import { byThread, readChain } from '../checkpoints/chain.ts'
+import { removeUnusedThread } from '../checkpoints/own-thread.ts'
 import { META_ATTRIBUTES } from '../checkpoints/read.ts'
 import { clearAway } from '../checkpoints/remove.ts'
 import { SHARDS, shardPartition, threadKey } from '../table/keys.ts'
+import { TABLE } from '../table/schema.ts'
 import type { Table } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
 import type { Scope } from '../tenancy/scope.ts'
@@ -278,12 +280,13 @@ class ScopeSweep {
     return gone
   }
 
-  /** What prunes left behind when they were killed after their commit. */
+  /** What prunes left behind when they were killed after their commit, and threads that came to have no checkpoint. */
   async #clearDeleted(): Promise<void> {
     const { table, scope } = this.#context
     for (const shard of SHARDS) {
-      const pages = table.query(shardPartition(scope, shard), { attributes: META_ATTRIBUTES })
+      const pages = table.query(shardPartition(scope, shard), { attributes: [...META_ATTRIBUTES, TABLE.ttl] })
       for await (const items of byThread(pages)) {
+        this.#counts.cleared += await removeUnusedThread(this.#context, items)
         // A thread that changes just now is left to the next sweep.
         const dead = readChain(items)?.dead ?? []
         await retryTransient(() => clearAway(this.#context, dead))
