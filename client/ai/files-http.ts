@@ -16,7 +16,6 @@ export interface FileRequest {
   body?: string | Blob | FormData
   /** The bytes of a file that are in the body. */
   fileBytes?: number
-  redirect?: 'follow' | 'manual'
 }
 
 /** Sends a request; the answer's body is still to be read. */
@@ -31,7 +30,8 @@ export class FilesHttp {
   constructor(connection: Connection, signal: AbortSignal | undefined) {
     this.connection = connection
     this.#signal = signal
-    this.#send = ({ fileBytes: _, ...request }, signal) => connection.fetch(request.url, { ...request, signal })
+    this.#send = ({ fileBytes: _, url, ...request }, signal) =>
+      connection.fetch(url, { ...request, redirect: 'manual', signal })
   }
 
   /** The JSON of an answer of the API. @throws SandboxFileError; the signal's reason */
@@ -64,11 +64,11 @@ export class FilesHttp {
     await this.#whole(request, true, send, refused)
   }
 
-  /** An answer of the API or the storage whose body streams; with a status that is no error. @throws as `json` */
+  /** An answer of the API or the storage whose body streams. @throws as `json` */
   async open(request: FileRequest): Promise<Response> {
     return this.#attempts(request, true, async (signal) => {
       const response = await this.#send(request, signal)
-      if (response.status < 400) return response
+      if (response.ok) return response
       throw refusalOf(response, await response.text(), request.url)
     })
   }

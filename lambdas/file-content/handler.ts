@@ -11,6 +11,12 @@ import type { StreamCall } from '../shared/request.ts'
 import { createStreamHandler, type StreamHandler } from '../shared/stream.ts'
 import { ROUTES } from './routes.ts'
 
+/** Names the place in the storage to those who ask not to be redirected there. */
+const LOCATION_HEADER = 'x-sandbox-location'
+
+/** `manual`: for browsers, in which a redirect to another origin is followed blindly, under the origin `null`. */
+const input = z.strictObject({ redirect: z.literal('manual').optional() })
+
 /** The contents of files: streamed, or a redirect to the storage. */
 export function createHandler(config: FilesHandlerConfig): StreamHandler {
   return createServiceHandler(filesOf(config), config)
@@ -26,9 +32,9 @@ export function createServiceHandler(
     corsOrigins,
     body: [actingUser(), query()],
     actions: {
-      content: action(z.strictObject({}), async (_none, call: StreamCall) => {
+      content: action(input, async ({ redirect }, call: StreamCall) => {
         const { file, content } = await files(call).open(call.params.file_id ?? '', call.signal)
-        if (content.kind === 'redirect') return json(307, { location: content.url }, { location: content.url })
+        if (content.kind === 'redirect') return redirection(content.url, redirect)
         const headers = {
           'cache-control': 'no-store',
           'content-type': file.mimeType,
@@ -38,4 +44,10 @@ export function createServiceHandler(
       }),
     },
   })
+}
+
+function redirection(location: string, redirect: 'manual' | undefined) {
+  return redirect === 'manual'
+    ? json(200, { location }, { [LOCATION_HEADER]: location })
+    : json(307, { location }, { location })
 }

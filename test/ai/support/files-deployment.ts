@@ -57,7 +57,9 @@ export async function startFilesDeployment(): Promise<FilesDeployment> {
       return send(201, { upload_id: 'up 1', method: 'PUT', url: `${storage.url}/key`, headers, expires_at: 'x' })
     }
     if (rest === '/uploads/up%201/complete') return send(201, file(uploads.get('up 1') ?? {}))
-    if (rest === '/big/content') return response.writeHead(303, { location: `${storage.url}/big?sign=1` }).end()
+    if (rest === '/big/content' && seen.path.endsWith('?redirect=manual')) {
+      return response.writeHead(200, { 'x-sandbox-location': `${storage.url}/big?sign=1` }).end('{}')
+    }
     if (rest.endsWith('/content')) {
       response.writeHead(200, { 'content-type': 'text/csv', 'content-disposition': 'attachment; filename="a.csv"' })
       return response.end('a,b')
