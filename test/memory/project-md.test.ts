@@ -1,0 +1,135 @@
+import { afterAll, describe, expect } from 'vitest'
+import { check } from '../store/support/check.ts'
+import { injectFaults } from '../store/support/faults.ts'
+import { startEngines } from '../support/engines.ts'
+import { memoryOf } from './support/memory.ts'
+
+const engines = await startEngines()
+afterAll(engines.stop)
+
+const headings = (document: string) => [...document.matchAll(/^## (.*)$/gm)].map(([, name]) => name)
+
+describe('project.md', () => {
+  check('of no tasks is its heading', async () => {
+    expect(await memoryOf(engines).projectMd()).toBe('# Project memory\n')
+  })
+
+  check('has a section for each task, the one with the newest update first', async () => {
+    const { put, attach, clock, projectMd } = memoryOf(engines)
+    const start = clock.now
+    const time = (ms: number) => new Date(start + ms).toISOString()
+    await put('first', 1, '## Turn 1\nAdded the login form and its tests.')
+    clock.now = start + 1
+    await put('second', 7, '')
+    clock.now = start + 2
+    await put('third', 1, 'Ends with a line.\n')
+    expect(await projectMd()).toBe(
+      [
+        '# Project memory',
+        '',
+        ...['## third', '', '- Latest turn: 1', '- Turns: 1', `- Updated: ${time(2)}`, '', 'Ends with a line.', ''],
+        ...['## second', '', '- Latest turn: 7', '- Turns: 1', `- Updated: ${time(1)}`, ''],
+        ...['## first', '', '- Latest turn: 1', '- Turns: 1', `- Updated: ${time(0)}`, ''],
+        ...['## Turn 1', 'Added the login form and its tests.', ''],
+      ].join('\n'),
+    )
+    clock.now = start + 3
+    await attach('second', 8, 'a')
+    expect(headings(await projectMd())).toEqual(['second', 'third', 'first', 'Turn 1'])
+    expect(await projectMd()).toContain(`## second\n\n- Latest turn: 8\n- Turns: 2\n- Updated: ${time(3)}\n`)
+  })
+
+  check('shows the summary of the highest turn that has one', async () => {
+    const { put, attach, projectMd } = memoryOf(engines)
+    const shown = async () => (await projectMd()).split('\n').slice(7).join('\n').trim()
+    const expectShown = async (text: string) => expect(await shown()).toBe(text)
+    await attach('t', 9, 'a')
+    await expectShown('')
+    await put('t', 3, 'three')
+    await expectShown('three')
+    await put('t', 5, 'five')
+    await expectShown('five')
+    // Rewriting an older turn leaves the newer summary.
+    await put('t', 3, 'three again')
+    await expectShown('five')
+    await put('t', 7, '')
+    await expectShown('five')
+    await put('t', 5, 'five again')
+    await expectShown('five again')
+    // Emptying the newest shows the next highest that has one, in an object or not.
+    const large = 'large '.repeat(1_000)
+    await put('t', 4, large)
+    await put('t', 5, '')
+    await expectShown(large.slice(0, 2_000).trim())
+    await put('t', 4, '')
+    await expectShown('three again')
+    await put('t', 3, '')
+    await expectShown('')
+    await put('t', 2, 'two')
+    await expectShown('two')
+  })
+
+  check('lets no summary swallow the next section', async () => {
+    const { put, clock, projectMd } = memoryOf(engines)
+    const open = ['```\ncode', '~~~~\ncode', '<!-- comment', '<pre>', '\n']
+    for (const [n, summary] of open.entries()) {
+      clock.now += 1
+      await put(`t${n}`, 1, summary)
+    }
+    expect(await projectMd()).toContain('```\ncode\n```\n')
+    expect(await projectMd()).toContain('~~~~\ncode\n~~~~\n\n## t0\n')
+    expect(await projectMd()).toContain('<!-- comment\n-->\n\n## t1\n')
+  })
+
+  check(
+    'is in order and whole for more tasks than are read at once',
+    async () => {
+      const { put, clock, projectMd } = memoryOf(engines)
+      const ids = Array.from({ length: 620 }, (_, n) => `t${(n * 7) % 620}`)
+      for (const id of ids) {
+        clock.now += 1
+        await put(id, 1, `of ${id}.`)
+      }
+      const document = await projectMd()
+      expect(headings(document)).toEqual(ids.toReversed())
+      for (const id of ids) expect(document).toContain(`of ${id}.\n`)
+    },
+    { timeout: 60_000 },
+  )
+
+  check('reads again what DynamoDB has left unread', async () => {
+    const { put, projectMd } = memoryOf(engines)
+    for (const id of ['a', 'b', 'c']) await put(id, 1, `of ${id}.`)
+    const whole = await projectMd()
+    const partly = async (send: () => Promise<unknown>) => {
+      const { output, response } = (await send()) as { output: { Responses: object }; response: unknown }
+      const Keys = [{ pk: { S: 'k' }, sk: { S: 'k' } }]
+      const UnprocessedKeys = { [engines.tableName]: { Keys } }
+      return { output: { ...output, Responses: { [engines.tableName]: [] }, UnprocessedKeys }, response }
+    }
+    using faults = injectFaults(engines.dynamodb, 'BatchGetItem', [partly, partly])
+    expect(await projectMd()).toBe(whole)
+    expect(faults.seen).toBe(3)
+  })
+
+  check('ends with an error, and not as if it were whole, when the storage fails', async () => {
+    const { put, projectMd } = memoryOf(engines)
+    await put('a', 1, 'of a.')
+    const fail = async () => {
+      throw new Error('injected')
+    }
+    using _faults = injectFaults(engines.dynamodb, 'BatchGetItem', [fail])
+    await expect(projectMd()).rejects.toThrow('injected')
+  })
+
+  check('tells what is there the moment after a write', async () => {
+    const { put, store, projectMd } = memoryOf(engines)
+    for (let turn = 0; turn < 20; turn++) {
+      await put('t', turn, `summary ${turn}`)
+      expect(await projectMd()).toContain(`- Latest turn: ${turn}\n- Turns: ${turn + 1}\n`)
+      expect(await projectMd()).toContain(`summary ${turn}\n`)
+    }
+    await store.deleteTask({ taskId: 't', mayDelete: () => true })
+    expect(await projectMd()).toBe('# Project memory\n')
+  })
+})
