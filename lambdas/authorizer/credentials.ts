@@ -9,7 +9,13 @@ export interface Credentials {
 
 const bearerPattern = /^bearer +(?<token>[\w.~+/-]+=*)$/i
 
-/** The credentials of a request; null when there are none, or one is repeated or malformed. */
+/** What no token begins with. */
+const KEY_PREFIX = 'skp_'
+
+/**
+ * The credentials of a request; null when there are none, or one is repeated or malformed. An API key may stand where a
+ * token does: some clients, such as Anthropic's, send theirs so.
+ */
 export function readCredentials(event: APIGatewayRequestAuthorizerEvent): Credentials | null {
   const keys = headerValues(event, 'X-Api-Key')
   const authorizations = headerValues(event, 'Authorization')
@@ -18,5 +24,7 @@ export function readCredentials(event: APIGatewayRequestAuthorizerEvent): Creden
   const [authorization] = authorizations
   if (authorization === undefined) return key === undefined ? null : { key, token: undefined }
   const token = bearerPattern.exec(authorization)?.groups?.token
-  return token === undefined ? null : { key, token }
+  if (token === undefined) return null
+  if (!token.startsWith(KEY_PREFIX)) return { key, token }
+  return key === undefined ? { key: token, token: undefined } : null
 }

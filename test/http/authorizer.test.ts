@@ -14,7 +14,7 @@ const record: ApiKeyRecord = {
 const asked: string[] = []
 const authorizer = createAuthorizer(async (key) => {
   asked.push(key)
-  return key === 'good' ? record : null
+  return key === 'good' || key === 'skp_good' ? record : null
 })
 
 function event(
@@ -35,6 +35,12 @@ afterEach(() => {
 })
 
 describe('a good key', () => {
+  it('may stand where tokens do, but not beside another', async () => {
+    const bearer = { Authorization: ['Bearer skp_good'] }
+    expect(await authorizer(event(bearer))).toMatchObject({ context: { kind: 'key', id: 'key-1' } })
+    await expect(authorizer(event({ ...bearer, 'X-Api-Key': ['good'] }))).rejects.toThrow('Unauthorized')
+  })
+
   it('is allowed every method of the stage, with what it may do in the context', async () => {
     expect(await authorizer(event({ 'X-Api-Key': ['good'] }))).toStrictEqual({
       principalId: 'key:key-1',
