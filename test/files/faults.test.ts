@@ -164,8 +164,9 @@ describe('the sweep', () => {
       )
     }
     w.clock.now += 2 * DAY
-    const answer = { Errors: [{ Key: 'k', Code: 'AccessDenied', Message: 'no' }], $metadata: {} }
-    const denied: Fault = async () => ({ response: {}, output: answer })
+    const output = { Errors: [{ Key: 'k', Code: 'AccessDenied', Message: 'no' }], $metadata: {} }
+    const answer = { response: {}, output }
+    const denied: Fault = async () => answer
     {
       using _faults = injectFaults(engines.s3, 'DeleteObjects', [denied])
       expect((await w.sweep()).failures).toMatchObject([{ reason: expect.stringContaining('AccessDenied') }])
