@@ -1,9 +1,15 @@
 import { ResponseType } from 'aws-cdk-lib/aws-apigateway'
 import { expect, test } from 'vitest'
+import { ROUTES as anthropicRoutes } from '../../lambdas/anthropic/routes.ts'
 import { ROUTES as checkpointRoutes } from '../../lambdas/checkpoints/routes.ts'
+import { ROUTES as fileContentRoutes } from '../../lambdas/file-content/routes.ts'
+import { ROUTES as fileRoutes } from '../../lambdas/files/routes.ts'
 import { ROUTES as instanceRoutes } from '../../lambdas/instances/routes.ts'
 import { ROUTES as keyRoutes } from '../../lambdas/keys/routes.ts'
 import { ROUTES as memoryRoutes } from '../../lambdas/memory/routes.ts'
+import { ROUTES as projectMdRoutes } from '../../lambdas/project-md/routes.ts'
+import { ROUTES as sandboxRoutes } from '../../lambdas/sandboxes/routes.ts'
+import type { Route } from '../../lambdas/shared/routes.ts'
 import { readApi } from '../../local/gateway/read-api.ts'
 import type { Template } from '../../local/gateway/template.ts'
 import { only, resources, synth } from './synth.ts'
@@ -12,19 +18,29 @@ const template = synth()
 const api = readApi(template.toJSON() as Template)
 const byPath = new Map(api.resources.map((resource) => [resource.path, resource]))
 
-const routes = [
-  ...checkpointRoutes.map((route) => ({ service: 'checkpoints', ...route })),
-  ...instanceRoutes.map((route) => ({ service: 'instances', ...route })),
-  ...keyRoutes.map((route) => ({ service: 'keys', ...route })),
-  ...memoryRoutes.map((route) => ({ service: 'memory', ...route })),
-]
+const services: Record<string, readonly Route[]> = {
+  anthropic: anthropicRoutes,
+  checkpoints: checkpointRoutes,
+  'file-content': fileContentRoutes,
+  files: fileRoutes,
+  instances: instanceRoutes,
+  keys: keyRoutes,
+  memory: memoryRoutes,
+  'project-md': projectMdRoutes,
+  sandboxes: sandboxRoutes,
+}
+const streaming = new Set(['anthropic', 'file-content', 'project-md'])
+const routes = Object.entries(services).flatMap(([service, ofService]) =>
+  ofService.map((route) => ({ service, streams: streaming.has(service), ...route })),
+)
 
 test.for(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
   '%s has a method of its service behind the authorizer',
-  ([, { method, path, service }]) => {
+  ([, { method, path, service, streams }]) => {
+    const timeoutMs = streams ? 900_000 : 29_000
     expect(byPath.get(path)?.methods.get(method)).toMatchObject({
       authorizer: { name: 'authorizer' },
-      integration: { kind: 'lambda', timeoutMs: 29_000, function: { name: service } },
+      integration: { kind: 'lambda', streams, timeoutMs, function: { name: service } },
     })
   },
 )

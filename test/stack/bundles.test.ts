@@ -6,11 +6,25 @@ import { deflateRawSync } from 'node:zlib'
 import { App } from 'aws-cdk-lib'
 import { Template } from 'aws-cdk-lib/assertions'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { writeCaller } from '../../lambdas/shared/caller.ts'
 import { SandkeepStack } from '../../lib/index.ts'
 import { type LocalStack, startLocalStack } from '../../local/index.ts'
 import { resources } from './synth.ts'
 
-const names = ['authorizer', 'checkpoints', 'instances', 'keys', 'sweep']
+const names = [
+  'anthropic',
+  'authorizer',
+  'bundles',
+  'checkpoints',
+  'file-content',
+  'files',
+  'instances',
+  'keys',
+  'memory',
+  'project-md',
+  'sandboxes',
+  'sweep',
+]
 
 let outdir: string
 let stack: LocalStack
@@ -50,7 +64,14 @@ test.for(names)('the bundle of %s is one file of at most 1 MB, zipped', async (n
 })
 
 const headers = { 'content-type': ['application/json'], 'X-Sandbox-Tenant-Id': ['a'], 'X-Sandbox-Project-Id': ['b'] }
-const authorizer = { keyId: 'k', role: 'platform', bindings: '[{"tenant":"*","project":"*"}]' }
+const authorizer = writeCaller({
+  kind: 'key',
+  id: 'k',
+  role: 'platform',
+  bindings: [[{ tenant: '*', project: '*' }]],
+  rights: [],
+  denied: false,
+})
 
 /** An event of the gateway. */
 function proxyEvent(httpMethod: string, resource: string, body: object | null) {
@@ -88,17 +109,42 @@ test('the bundle of the sweep runs by itself', async () => {
   expect(await invokeBundle('sweep', {})).toBe('undefined')
 })
 
-/** Runs a bundle in a process of its own, as Lambda would: with the environment for configuration. */
-async function invokeBundle(name: string, event: object): Promise<string> {
-  const bundle = path.join(bundleOf(name), 'index.mjs')
-  const script = `
-    const { handler } = await import(${JSON.stringify(bundle)})
-    console.log(JSON.stringify(await handler(${JSON.stringify(event)}, {})))`
+test('the bundle of the document runs by itself', async () => {
+  const event = proxyEvent('GET', '/sandbox/memory/v1/project.md', null)
+  const written = JSON.parse(await invokeStreamingBundle('project-md', event))
+  expect(written).toMatch(/^\{"statusCode":200,.*\}\0{8}# Project memory\n$/)
+})
+
+function invokeBundle(name: string, event: object): Promise<string> {
+  return runScript(`
+    const { handler } = await import(${JSON.stringify(path.join(bundleOf(name), 'index.mjs'))})
+    console.log(JSON.stringify(await handler(${JSON.stringify(event)}, {})))`)
+}
+
+/** With what Lambda's runtime gives a function that streams. @returns what it wrote, as JSON */
+function invokeStreamingBundle(name: string, event: object): Promise<string> {
+  return runScript(`
+    import { Writable } from 'node:stream'
+    globalThis.awslambda = { streamifyResponse: (handler) => handler }
+    const { handler } = await import(${JSON.stringify(path.join(bundleOf(name), 'index.mjs'))})
+    let written = ''
+    const write = (chunk, _encoding, done) => {
+      written += chunk
+      done()
+    }
+    const stream = Object.assign(new Writable({ write }), { setContentType: () => undefined })
+    await handler(${JSON.stringify(event)}, stream, {})
+    console.log(JSON.stringify(written))`)
+}
+
+/** In a process of its own, as Lambda would: with the environment for configuration. @returns the last line of output */
+async function runScript(script: string): Promise<string> {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
     env: {
       TABLE_NAME: stack.tableName,
       BUCKET_NAME: stack.bucketName,
       SWEEP_FUNCTION: 'sweep',
+      SANDBOX_RETENTION_SEC: '60',
       AWS_LAMBDA_FUNCTION_NAME: 'sweep',
       AWS_REGION: stack.region,
       AWS_ACCESS_KEY_ID: stack.credentials.accessKeyId,

@@ -9,6 +9,7 @@ const objects = ['s3:DeleteObject', 's3:GetObject', 's3:PutObject']
 const items = dynamodb('BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem')
 
 test.for([
+  ['anthropic', { logs, table: dynamodb('BatchGetItem', 'PutItem', 'Query', 'UpdateItem') }],
   ['authorizer', { logs, table: dynamodb('GetItem') }],
   [
     'checkpoints',
@@ -28,12 +29,13 @@ test.for([
     'memory',
     {
       logs,
-      table: dynamodb('DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
+      table: dynamodb('BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
       'bucket/projects/*': objects,
       'bucket/staging/*': ['s3:GetObject', 's3:PutObject'],
       bucket: ['s3:ListBucket'],
     },
   ],
+  ['project-md', { logs, table: dynamodb('BatchGetItem', 'Query') }],
   [
     'sweep',
     {

@@ -1,7 +1,4 @@
 import { expect, test } from 'vitest'
-import { ROUTES as anthropicRoutes } from '../../lambdas/anthropic/routes.ts'
-import { ROUTES as fileContentRoutes } from '../../lambdas/file-content/routes.ts'
-import { ROUTES as projectMdRoutes } from '../../lambdas/project-md/routes.ts'
 import { readApi } from '../../local/gateway/read-api.ts'
 import type { Template } from '../../local/gateway/template.ts'
 import { resources, synth } from './synth.ts'
@@ -18,20 +15,6 @@ const streamed = integrations.filter(({ ResponseTransferMode }) => ResponseTrans
 function uriOf({ Uri }: (typeof integrations)[number]): string {
   return Uri['Fn::Join'][1].map((part: unknown) => (typeof part === 'string' ? part : '*')).join('')
 }
-
-test.for([
-  ['anthropic', anthropicRoutes],
-  ['file-content', fileContentRoutes],
-  ['project-md', projectMdRoutes],
-] as const)('the answers of %s are streamed, for up to 15 minutes', ([name, routes]) => {
-  for (const { method, path } of routes) {
-    const resource = api.resources.find((candidate) => candidate.path === path)
-    expect(resource?.methods.get(method)).toMatchObject({
-      authorizer: { name: 'authorizer' },
-      integration: { kind: 'lambda', streams: true, timeoutMs: 900_000, function: { name, timeoutMs: 900_000 } },
-    })
-  }
-})
 
 test('a streamed integration invokes its function for a stream, and the others do not', () => {
   expect(streamed.length).toBeGreaterThan(0)
