@@ -23,6 +23,14 @@ const BENCHES: Record<string, { what: string; load: () => Promise<Bench> }> = {
     what: 'a sweep of 1,000,000 objects against only paging through the same lists; memory, requests, cost',
     load: async () => (await import('./sweep.ts')).sweep,
   },
+  memory: {
+    what: 'requests and write units of turns and artifacts, the time of the code, project.md of 10,000 tasks',
+    load: async () => (await import('./memory.ts')).memory,
+  },
+  files: {
+    what: 'the proxy: first byte, calls and memory; the list of files',
+    load: async () => (await import('./files.ts')).files,
+  },
   bundle: {
     what: "size of each function's zip, and import time against the SDK clients alone",
     load: async () => (await import('./bundle.ts')).bundle,
