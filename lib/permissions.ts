@@ -43,7 +43,7 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
   instances: ({ tableArn }) => [onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem')],
   keys: ({ tableArn }) => [onTable(tableArn, 'GetItem', 'PutItem', 'Query', 'UpdateItem')],
   memory: ({ tableArn, bucketArn }) => [
-    onTable(tableArn, 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
+    onTable(tableArn, 'BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
     onObjects(bucketArn, [OBJECT_PREFIXES.projects], 'DeleteObject', 'GetObject', 'PutObject'),
     onObjects(bucketArn, [OBJECT_PREFIXES.staging], 'GetObject', 'PutObject'),
     onListing(bucketArn, 'ListBucket'),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UnavailableError } from '../errors.ts'
 import type { Table, TransactAction } from '../table/table.ts'
-import { retryTransient } from '../table/transient.ts'
+import { CONTENDED_ATTEMPTS, retryTransient } from '../table/transient.ts'
 
 const MAX_ATTEMPTS = 64
 const MAX_DELAY_MS = 100
@@ -24,7 +24,7 @@ export async function commit<Result>(table: Table, plan: () => Promise<Plan<Resu
     const { actions, result } = await plan()
     if (!actions) return result
     const token = randomUUID()
-    const { done } = await retryTransient(() => table.transact(actions, token))
+    const { done } = await retryTransient(() => table.transact(actions, token), CONTENDED_ATTEMPTS)
     if (done) return result
     await sleep(Math.random() * Math.min(MAX_DELAY_MS, 2 ** attempt))
   }

@@ -17,7 +17,7 @@ import {
   type TurnItem,
 } from './items.ts'
 import { newGeneration, newObjectName } from './objects.ts'
-import { readTurnState, type TurnState } from './state.ts'
+import { readItems, type TurnState } from './state.ts'
 import { taskActions, writtenTask } from './task-change.ts'
 import type { ArtifactId, ArtifactRecord, ArtifactWrite } from './types.ts'
 import { checkArtifactId, checkContent } from './validate.ts'
@@ -72,7 +72,7 @@ export async function planArtifact(
 ): Promise<Plan<ArtifactRecord> & { actions: TransactAction[] }> {
   const { table, scope } = context
   const { taskId, turn, name, by } = id
-  const state = await readTurnState(context, id, name)
+  const state = await readItems(context, id, name)
   const now = context.now()
   const task = writtenTask(state.task, now, fresh)
   const { generation } = task

@@ -13,7 +13,7 @@ import {
   type TurnItem,
 } from './items.ts'
 import { newGeneration, newObjectName } from './objects.ts'
-import { readArtifacts, readTurnState } from './state.ts'
+import { readArtifacts, readItems } from './state.ts'
 import { type SummaryChange, taskActions, writtenTask } from './task-change.ts'
 import type { TurnRecord, TurnWrite } from './types.ts'
 import { checkTurnWrite } from './validate.ts'
@@ -27,7 +27,7 @@ export async function putTurn(context: MemoryContext, write: TurnWrite): Promise
   const fresh = newGeneration()
   const placeSummary = summaryPlacer(context, write)
   return commit(table, async () => {
-    const state = await readTurnState(context, write)
+    const state = await readItems(context, write)
     const now = context.now()
     const task = writtenTask(state.task, now, fresh)
     const { generation } = task

@@ -1,19 +1,8 @@
 import { artifactObjectKey, summaryObjectKey } from '../blobs/object-keys.ts'
 import { UnavailableError } from '../errors.ts'
-import { artifactIndexKey, artifactKey, taskKey } from '../table/keys.ts'
-import { retryTransient } from '../table/transient.ts'
 import type { MemoryContext } from './context.ts'
-import {
-  type ArtifactItem,
-  artifactRecord,
-  entryName,
-  type IndexItem,
-  isLive,
-  ofGeneration,
-  readTask,
-  type TurnItem,
-} from './items.ts'
-import { readArtifacts, readTurnState } from './state.ts'
+import { artifactRecord, entryName, type IndexItem, isLive, type TurnItem } from './items.ts'
+import { readArtifacts, readItems, readTurnState } from './state.ts'
 import type { ArtifactId, ByteRange, StoredArtifact, TurnId, TurnRecord } from './types.ts'
 import { checkArtifactId, checkTurnId } from './validate.ts'
 
@@ -57,16 +46,12 @@ async function readSummary({ objects, scope }: MemoryContext, id: TurnId, turn: 
 
 export async function findArtifact(context: MemoryContext, id: ArtifactId): Promise<StoredArtifact | null> {
   checkArtifactId(id)
-  const { table, scope } = context
   const { taskId, turn, name } = id
-  const keys = [taskKey(scope, taskId), artifactIndexKey(scope, taskId, turn), artifactKey(scope, taskId, id)]
-  const [taskItem, indexItem, artifactItem] = await retryTransient(() => table.transactGet(keys))
-  const task = taskItem && readTask(taskItem)
-  if (!task || !isLive(task, context.now())) return null
-  const index = ofGeneration<IndexItem>(indexItem, task.generation)
-  const entry = index?.artifacts[entryName(name)] ?? ofGeneration<ArtifactItem>(artifactItem, task.generation)?.artifact
+  const { task, index, artifact } = await readItems(context, id, name)
+  if (!isLive(task, context.now())) return null
+  const entry = index?.artifacts[entryName(name)] ?? artifact?.artifact
   if (!entry) return null
-  const objectKey = artifactObjectKey(scope, { taskId, turn, name, object: entry.object })
+  const objectKey = artifactObjectKey(context.scope, { taskId, turn, name, object: entry.object })
   return { ...artifactRecord(name, entry), objectKey }
 }
 

@@ -1,6 +1,15 @@
-import { artifactIndexKey, artifactKey, artifactPrefix, taskKey, turnKey, turnPartition } from '../table/keys.ts'
+import {
+  artifactIndexKey,
+  artifactKey,
+  artifactPrefix,
+  type Key,
+  taskKey,
+  turnKey,
+  turnPartition,
+} from '../table/keys.ts'
 import type { Item } from '../table/table.ts'
-import { retryTransient } from '../table/transient.ts'
+import { CONTENDED_ATTEMPTS, retryTransient } from '../table/transient.ts'
+import type { Scope } from '../tenancy/scope.ts'
 import type { MemoryContext } from './context.ts'
 import {
   type ArtifactItem,
@@ -15,7 +24,7 @@ import {
 } from './items.ts'
 import type { ArtifactRecord, TurnId } from './types.ts'
 
-/** A turn and its task as they were at one instant. */
+/** A turn and its task. */
 export interface TurnState {
   task: TaskItem | undefined
   /** Undefined as well when it is of another generation than the task: so with all that follows. */
@@ -25,13 +34,39 @@ export interface TurnState {
   artifact: ArtifactItem | undefined
 }
 
-/** @param artifactName asks for one artifact too */
-export async function readTurnState(context: MemoryContext, id: TurnId, artifactName?: string): Promise<TurnState> {
-  const { table, scope } = context
-  const { taskId, turn } = id
-  const keys = [taskKey(scope, taskId), turnKey(scope, taskId, turn), artifactIndexKey(scope, taskId, turn)]
-  if (artifactName !== undefined) keys.push(artifactKey(scope, taskId, { turn, name: artifactName }))
-  const [taskItem, turnItem, index, artifact] = await retryTransient(() => table.transactGet(keys))
+/** A turn and its task as they were at one instant. */
+export async function readTurnState({ table, scope }: MemoryContext, id: TurnId): Promise<TurnState> {
+  const keys = keysOf(scope, id)
+  const items = await retryTransient(() => table.transactGet(keys), CONTENDED_ATTEMPTS)
+  return stateOf(items)
+}
+
+/**
+ * A turn, its task and perhaps one of its artifacts, each as it was at an instant of its own: for what is told of one
+ * item, and for writes, whose conditions hold only when all belongs together. Unlike a transaction, this read is not
+ * refused while others write.
+ */
+export async function readItems(
+  { table, scope }: MemoryContext,
+  id: TurnId,
+  artifactName?: string,
+): Promise<TurnState> {
+  const keys = keysOf(scope, id, artifactName)
+  const items = await retryTransient(() => table.batchGet(keys))
+  const found = new Map(items.map((item) => [`${item.pk} ${item.sk}`, item]))
+  return stateOf(keys.map(({ pk, sk }) => found.get(`${pk} ${sk}`)))
+}
+
+function keysOf(scope: Scope, { taskId, turn }: TurnId, artifactName?: string): Key[] {
+  return [
+    taskKey(scope, taskId),
+    turnKey(scope, taskId, turn),
+    artifactIndexKey(scope, taskId, turn),
+    ...(artifactName === undefined ? [] : [artifactKey(scope, taskId, { turn, name: artifactName })]),
+  ]
+}
+
+function stateOf([taskItem, turnItem, index, artifact]: Array<Item | undefined>): TurnState {
   const task = taskItem && readTask(taskItem)
   return {
     task,

@@ -7,6 +7,8 @@ export class TransientError extends Error {
 }
 
 const MAX_ATTEMPTS = 8
+/** For transactions on items that many write to at once: ten seconds, at most, of waiting. */
+export const CONTENDED_ATTEMPTS = 24
 const FIRST_DELAY_MS = 20
 const LAST_DELAY_MS = 1_000
 
@@ -31,13 +33,16 @@ const transientNames: ReadonlySet<string> = new Set([
  * decides on, each time, and must find out whether a write of an attempt before, whose answer was lost, has landed.
  * @throws UnavailableError when the last attempt fails so; other errors as they come.
  */
-export async function retryTransient<T>(work: (attempt: number) => Promise<T>): Promise<T> {
+export async function retryTransient<T>(
+  work: (attempt: number) => Promise<T>,
+  attempts: number = MAX_ATTEMPTS,
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work(attempt)
     } catch (error) {
       if (!isTransient(error)) throw error
-      if (attempt === MAX_ATTEMPTS) {
+      if (attempt === attempts) {
         throw new UnavailableError('The storage is busy or out of reach. Try again.', { cause: error })
       }
       await sleep(Math.random() * Math.min(LAST_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt))

@@ -2,6 +2,7 @@ import { afterAll, describe, expect } from 'vitest'
 import { check } from '../store/support/check.ts'
 import { seededRandom } from '../store/support/stores.ts'
 import { startEngines } from '../support/engines.ts'
+import { contendedClient } from './support/contention.ts'
 import { itemsOf } from './support/leftovers.ts'
 import { type Memory, memoryOf } from './support/memory.ts'
 
@@ -127,6 +128,21 @@ describe(`of ${WRITERS} writers at a time`, () => {
       const { tasks } = await memory.store.listTasks({ limit: 1_000 })
       expect(tasks).toHaveLength(WRITERS)
       for (let n = 0; n < WRITERS; n += 10) await consistentTask(memory, `t${n}`)
+    },
+    { timeout: 60_000 },
+  )
+
+  check(
+    'all get through a table that refuses transactions which meet',
+    async () => {
+      const { dynamodb, conflicts } = contendedClient(engines)
+      const memory = memoryOf({ ...engines, dynamodb })
+      await times(WRITERS, (n) => memory.put('t', n, `summary ${n}`))
+      await times(WRITERS, (n) => memory.attach('t', 1, `a${n}`))
+      await times(WRITERS, (n) => memory.put(`t${n}`, 1))
+      expect(conflicts()).toBeGreaterThan(WRITERS)
+      const { task } = await consistentTask(memory)
+      expect(task.turnCount).toBe(WRITERS)
     },
     { timeout: 60_000 },
   )

@@ -36,7 +36,7 @@ async function requestsOf(work: () => Promise<unknown>): Promise<Record<string, 
 describe('the requests of', () => {
   check('a write of a turn are a read, one write, and one put of a large summary', async () => {
     const { put } = memoryOf(engines)
-    const one = { TransactGetItems: 1, TransactWriteItems: 1 }
+    const one = { BatchGetItem: 1, TransactWriteItems: 1 }
     expect(await requestsOf(() => put('t', 1, 'made'))).toEqual(one)
     expect(await requestsOf(() => put('t', 2, 'added'))).toEqual(one)
     expect(await requestsOf(() => put('t', 2, 'replaced'))).toEqual(one)
@@ -49,7 +49,7 @@ describe('the requests of', () => {
 
   check('a write of an artifact are a read, one write and one put', async () => {
     const { attach } = memoryOf(engines)
-    const one = { TransactGetItems: 1, TransactWriteItems: 1, PutObject: 1 }
+    const one = { BatchGetItem: 1, TransactWriteItems: 1, PutObject: 1 }
     for (let n = 0; n < 36; n++) expect(await requestsOf(() => attach('t', 1, `a${n}`))).toEqual(one)
     expect(await requestsOf(() => attach('t', 1, 'a1', 'replaced'))).toEqual(one)
     expect(await requestsOf(() => attach('t', 1, 'a35', 'replaced'))).toEqual(one)
@@ -64,7 +64,7 @@ describe('the requests of', () => {
     await put('t', 1, large)
     expect(await requestsOf(read)).toEqual({ TransactGetItems: 1, GetObject: 1 })
     expect(await requestsOf(() => store.findArtifact({ taskId: 't', turn: 1, name: 'a' }))).toEqual({
-      TransactGetItems: 1,
+      BatchGetItem: 1,
     })
   })
 
