@@ -9,6 +9,7 @@ import { createCheckpointStore } from '../src/checkpoints/store.ts'
 import type { Scope } from '../src/tenancy/scope.ts'
 import { type Engines, startEngines } from '../test/support/engines.ts'
 import { checkpointOf, sampleKeys } from '../test/sweep/support/scope-under-sweep.ts'
+import { endpointOf } from './endpoint.ts'
 import { atMost, type BenchResult, type Row } from './harness.ts'
 import { type Measured, runNode } from './measured-process.ts'
 import { CHECKPOINTS, OBJECTS } from './sweep-lists.ts'
@@ -104,12 +105,6 @@ async function run(
   }
   const measured = await runNode(script, [], { flags: NODE_FLAGS, env: { BENCH_SWEEP: JSON.stringify(task) } })
   return { ...measured, ...(JSON.parse(measured.stdout) as SweepOutcome) }
-}
-
-async function endpointOf({ config }: Engines['dynamodb'] | Engines['s3']): Promise<string> {
-  if (!config.endpoint) throw new Error('The clients of the engines have endpoints.')
-  const { protocol, hostname, port } = await config.endpoint()
-  return `${protocol}//${hostname}:${port}`
 }
 
 async function fill(engines: Engines, scope: Scope): Promise<void> {
