@@ -11,8 +11,11 @@ interface GatewayRefusal {
   readonly status?: number
   readonly code: string
   readonly message: string
-  /** Where to announce a payload that is too large: the gateway does not tell what the request was for. */
-  readonly uploads?: Readonly<Record<string, string>>
+  /**
+   * Where to announce a payload that is too large: what the authorizer says of this route, and the paths of all, should
+   * the gateway not have asked it.
+   */
+  readonly tooLarge?: { readonly upload: string; readonly uploads: Readonly<Record<string, string>> }
   /** What the header `WWW-Authenticate` says. */
   readonly challenge?: string
 }
@@ -49,12 +52,15 @@ const refusals: readonly GatewayRefusal[] = [
     type: T.REQUEST_TOO_LARGE,
     status: 413,
     code: 'payload_too_large',
-    message: 'The body of the request is too large for the API. Upload it: POST to the path that uploads names for it.',
-    uploads: {
-      artifact: ARTIFACT_UPLOAD,
-      checkpoint: `${CHECKPOINTS}/uploads`,
-      file: FILE_UPLOADS,
-      snapshot: `${SANDBOXES}/uploads`,
+    message: 'The body of the request is too large for the API. Upload it: POST to the path in upload.',
+    tooLarge: {
+      upload: '$context.authorizer.upload',
+      uploads: {
+        artifact: ARTIFACT_UPLOAD,
+        checkpoint: `${CHECKPOINTS}/uploads`,
+        file: FILE_UPLOADS,
+        snapshot: `${SANDBOXES}/uploads`,
+      },
     },
   },
   {
@@ -89,7 +95,7 @@ const refusals: readonly GatewayRefusal[] = [
  * @param readable whether pages of other origins may read it: it is the same for all, and tells nothing of anybody
  */
 export function addGatewayResponses(api: RestApi, readable: boolean): void {
-  for (const { type, status, code, message, uploads, challenge } of refusals) {
+  for (const { type, status, code, message, tooLarge, challenge } of refusals) {
     api.addGatewayResponse(`Response-${type.responseType}`, {
       type,
       ...(status === undefined ? {} : { statusCode: String(status) }),
@@ -98,7 +104,7 @@ export function addGatewayResponses(api: RestApi, readable: boolean): void {
         ...(challenge !== undefined && { 'WWW-Authenticate': `'${challenge}'` }),
         ...(readable && { 'access-control-allow-origin': "'*'", 'access-control-expose-headers': "'*'" }),
       },
-      templates: { 'application/json': JSON.stringify({ error: { code, message, uploads } }) },
+      templates: { 'application/json': JSON.stringify({ error: { code, message, ...tooLarge } }) },
     })
   }
 }

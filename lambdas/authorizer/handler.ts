@@ -4,7 +4,7 @@ import type { OidcSettings } from '../../src/access/settings.ts'
 import { createTokenAccess, type TokenAccess } from '../../src/access/tokens.ts'
 import { createKeyStore, type KeyStoreConfig } from '../../src/keys/store.ts'
 import type { ApiKeyRecord } from '../../src/keys/types.ts'
-import { permissionOf } from '../permissions.ts'
+import { routeOf } from '../all-routes.ts'
 import { ownerText } from '../shared/access.ts'
 import { type Caller, UNAVAILABLE, writeCaller } from '../shared/caller.ts'
 import { log } from '../shared/log.ts'
@@ -46,8 +46,8 @@ export function createAuthorizer(
     if (credentials.token === undefined) return callerOf(record, undefined, 'granted')
     const token = await tokens?.verify(credentials.token)
     if (!tokens || !token) return null
-    const permission = permissionOf(event.httpMethod, event.resource)
-    const decision = permission === undefined ? 'denied' : await tokens.decide(token, permission)
+    const route = routeOf(event.httpMethod, event.resource)
+    const decision = route ? await tokens.decide(token, route.permission) : 'denied'
     return decision === 'invalid' ? null : callerOf(record, token, decision)
   }
 
@@ -55,7 +55,7 @@ export function createAuthorizer(
     const caller = await identify(event).catch((error: unknown) => failure(error, event))
     // The gateway answers 401 to this very message.
     if (caller === null) throw new Error('Unauthorized')
-    return allow(caller, event.methodArn)
+    return allow(caller, event)
   }
 }
 
@@ -70,14 +70,20 @@ function failure(error: unknown, event: Event): typeof UNAVAILABLE {
   throw error
 }
 
-function allow(caller: Caller | typeof UNAVAILABLE, methodArn: string): APIGatewayAuthorizerResult {
-  const [api, stage] = methodArn.split('/')
+function allow(caller: Caller | typeof UNAVAILABLE, event: Event): APIGatewayAuthorizerResult {
+  const [api, stage] = event.methodArn.split('/')
   return {
     principalId: caller === UNAVAILABLE ? UNAVAILABLE : ownerText(caller),
     policyDocument: {
       Version: '2012-10-17',
       Statement: [{ Action: 'execute-api:Invoke', Effect: 'Allow', Resource: `${api}/${stage}/*/*` }],
     },
-    context: writeCaller(caller),
+    context: { ...writeCaller(caller), upload: uploadPath(event) },
   }
+}
+
+/** For the gateway, which refuses bodies that no function takes, to say where to announce one instead. */
+function uploadPath({ httpMethod, resource, pathParameters }: Event): string {
+  const path = routeOf(httpMethod, resource)?.upload ?? ''
+  return path.replaceAll(/\{(\w+)\}/g, (_braces, name: string) => encodeURIComponent(pathParameters?.[name] ?? ''))
 }

@@ -27,12 +27,43 @@ export type CheckpointAction =
   | 'sweepList'
   | 'usage'
 
+/** A body that is too large is announced there. */
+const upload = `${BASE}/uploads`
+
 /** Ids of the contract are arbitrary strings, which gateways decode differently in a path: they travel in bodies. */
 export const ROUTES: readonly Route<CheckpointAction>[] = [
-  { method: 'POST', path: `${BASE}/get`, role: 'viewer', permission: 'sandbox-checkpoints#read', action: 'get' },
-  { method: 'POST', path: `${BASE}/list`, role: 'viewer', permission: 'sandbox-checkpoints#read', action: 'list' },
-  { method: 'POST', path: `${BASE}/head`, role: 'viewer', permission: 'sandbox-checkpoints#read', action: 'head' },
-  { method: 'POST', path: `${BASE}/append`, role: 'writer', permission: 'sandbox-checkpoints#write', action: 'append' },
+  {
+    method: 'POST',
+    path: `${BASE}/get`,
+    role: 'viewer',
+    permission: 'sandbox-checkpoints#read',
+    upload,
+    action: 'get',
+  },
+  {
+    method: 'POST',
+    path: `${BASE}/list`,
+    role: 'viewer',
+    permission: 'sandbox-checkpoints#read',
+    upload,
+    action: 'list',
+  },
+  {
+    method: 'POST',
+    path: `${BASE}/head`,
+    role: 'viewer',
+    permission: 'sandbox-checkpoints#read',
+    upload,
+    action: 'head',
+  },
+  {
+    method: 'POST',
+    path: `${BASE}/append`,
+    role: 'writer',
+    permission: 'sandbox-checkpoints#write',
+    upload,
+    action: 'append',
+  },
   {
     method: 'POST',
     path: `${BASE}/delete-head`,
@@ -40,8 +71,22 @@ export const ROUTES: readonly Route<CheckpointAction>[] = [
     permission: 'sandbox-checkpoints#delete',
     action: 'deleteHead',
   },
-  { method: 'POST', path: `${BASE}/fork`, role: 'writer', permission: 'sandbox-checkpoints#write', action: 'fork' },
-  { method: 'POST', path: `${BASE}/prune`, role: 'writer', permission: 'sandbox-checkpoints#delete', action: 'prune' },
+  {
+    method: 'POST',
+    path: `${BASE}/fork`,
+    role: 'writer',
+    permission: 'sandbox-checkpoints#write',
+    upload,
+    action: 'fork',
+  },
+  {
+    method: 'POST',
+    path: `${BASE}/prune`,
+    role: 'writer',
+    permission: 'sandbox-checkpoints#delete',
+    upload,
+    action: 'prune',
+  },
   {
     method: 'POST',
     path: `${BASE}/references`,

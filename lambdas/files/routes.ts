@@ -11,7 +11,14 @@ export const UPLOADS_PATH = `${BASE}/uploads`
 export type FileAction = 'create' | 'list' | 'get' | 'delete' | 'startUpload' | 'completeUpload'
 
 export const ROUTES: readonly Route<FileAction>[] = [
-  { method: 'POST', path: BASE, role: 'writer', permission: 'sandbox-files#write', action: 'create' },
+  {
+    method: 'POST',
+    path: BASE,
+    role: 'writer',
+    permission: 'sandbox-files#write',
+    upload: UPLOADS_PATH,
+    action: 'create',
+  },
   { method: 'POST', path: UPLOADS_PATH, role: 'writer', permission: 'sandbox-files#write', action: 'startUpload' },
   { method: 'GET', path: BASE, role: 'viewer', permission: 'sandbox-files#read', action: 'list' },
   { method: 'GET', path: `${BASE}/{file_id}`, role: 'viewer', permission: 'sandbox-files#read', action: 'get' },

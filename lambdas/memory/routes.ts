@@ -26,7 +26,14 @@ export const UPLOAD_PATH = `${ARTIFACT}/upload`
 export const ROUTES: readonly Route<MemoryAction>[] = [
   { method: 'PUT', path: TURN, role: 'writer', permission: 'sandbox-memory#write', action: 'putTurn' },
   { method: 'GET', path: TURN, role: 'viewer', permission: 'sandbox-memory#read', action: 'getTurn' },
-  { method: 'PUT', path: ARTIFACT, role: 'writer', permission: 'sandbox-memory#write', action: 'putArtifact' },
+  {
+    method: 'PUT',
+    path: ARTIFACT,
+    role: 'writer',
+    permission: 'sandbox-memory#write',
+    upload: UPLOAD_PATH,
+    action: 'putArtifact',
+  },
   { method: 'GET', path: ARTIFACT, role: 'viewer', permission: 'sandbox-memory#read', action: 'getArtifact' },
   { method: 'POST', path: UPLOAD_PATH, role: 'writer', permission: 'sandbox-memory#write', action: 'startUpload' },
   {

@@ -33,7 +33,7 @@ export const ROUTES: readonly Route<SandboxAction>[] = [
   { method: 'POST', path: `${SANDBOX}/stop`, ...writer, action: 'stop' },
   { method: 'POST', path: `${SANDBOX}/start`, ...writer, action: 'start' },
   { method: 'POST', path: `${SANDBOX}/renew`, ...writer, action: 'renew' },
-  { method: 'POST', path: SNAPSHOTS, ...writer, action: 'saveSnapshot' },
+  { method: 'POST', path: SNAPSHOTS, ...writer, upload: `${BASE}/uploads`, action: 'saveSnapshot' },
   { method: 'GET', path: SNAPSHOTS, ...viewer, action: 'listSnapshots' },
   { method: 'GET', path: `${SNAPSHOTS}/{snapshot_seq}`, ...viewer, action: 'getSnapshot' },
   { method: 'POST', path: `${SNAPSHOTS}/{snapshot_seq}/downloads`, ...viewer, action: 'snapshotDownloads' },

@@ -12,5 +12,7 @@ export interface Route<Action extends string = string> {
   role: Role
   /** What an identity provider is asked about a caller with a bearer token. */
   permission: Permission
+  /** The path at which a body that is too large for the gateway is announced, where there is such a way. */
+  upload?: string
   action: Action
 }

@@ -32,6 +32,23 @@ export function readConstantTemplate(template: unknown): string {
   return template
 }
 
+/**
+ * The mapping template of a gateway response: of variables it may have what the authorizer said.
+ * @throws Error on any other
+ */
+export function readResponseTemplate(template: unknown): string {
+  const constant = typeof template === 'string' ? template.replaceAll(authorizerVariable, '') : template
+  readConstantTemplate(constant)
+  return String(template)
+}
+
+const authorizerVariable = /\$context\.authorizer\.(\w+)/g
+
+/** The body that such a template makes. As in API Gateway a variable without a value is an empty text. */
+export function fillResponseTemplate(template: string, authorizer: Readonly<Record<string, unknown>>): string {
+  return template.replaceAll(authorizerVariable, (_variable, name: string) => String(authorizer[name] ?? ''))
+}
+
 /** The headers with their values for one request. */
 export function mapHeaders(mappings: Record<string, HeaderSource>, requestId: string): Record<string, string> {
   return Object.fromEntries(

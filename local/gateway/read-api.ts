@@ -1,5 +1,5 @@
 import { FUNCTION_METADATA } from '../../lib/service-function.ts'
-import { readConstantTemplate, readHeaderMappings } from './constant-mapping.ts'
+import { readConstantTemplate, readHeaderMappings, readResponseTemplate } from './constant-mapping.ts'
 import { MAX_TIMEOUT_MS, MIN_TIMEOUT_MS, STREAM_IDLE_MS } from './limits.ts'
 import type {
   ApiModel,
@@ -166,7 +166,7 @@ function readMock(integration: Record<string, unknown>): MockIntegrationModel {
     requestTypes: new Set(Object.keys(requests)),
     status,
     headers: readHeaderMappings(asRecord(response.ResponseParameters), 'method.response.header.'),
-    ...readBody(response.ResponseTemplates),
+    ...readBody(response.ResponseTemplates, readConstantTemplate),
   }
 }
 
@@ -188,14 +188,17 @@ function readGatewayResponse(resource: TemplateResource): GatewayResponseModel {
   return {
     ...(StatusCode === undefined ? {} : { status: Number(StatusCode) }),
     headers: readHeaderMappings(asRecord(ResponseParameters), 'gatewayresponse.header.'),
-    ...readBody(ResponseTemplates),
+    ...readBody(ResponseTemplates, readResponseTemplate),
   }
 }
 
-function readBody(templates: unknown): { contentType: string; body: string } {
+function readBody(
+  templates: unknown,
+  readTemplate: (template: unknown) => string,
+): { contentType: string; body: string } {
   const [only, ...others] = Object.entries(asRecord(templates))
   if (!only || others.length > 0) throw new Error('The gateway takes responses with one template only.')
-  return { contentType: only[0], body: readConstantTemplate(only[1]) }
+  return { contentType: only[0], body: readTemplate(only[1]) }
 }
 
 function asRecord(value: unknown): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import { mapHeaders } from './constant-mapping.ts'
+import { fillResponseTemplate, mapHeaders } from './constant-mapping.ts'
 import type { ApiModel } from './model.ts'
 
 /** An answer that is ready to be sent. */
@@ -30,12 +30,18 @@ export type RefusalType = keyof typeof defaultStatus
 export class Refusal extends Error {
   readonly type: RefusalType
   readonly status: number
+  /** What the authorizer had said by then. */
+  readonly authorizer: Readonly<Record<string, unknown>>
 
-  constructor(type: RefusalType, options: { status?: number; cause?: unknown } = {}) {
+  constructor(
+    type: RefusalType,
+    options: { status?: number; cause?: unknown; authorizer?: Readonly<Record<string, unknown>> } = {},
+  ) {
     super(`The gateway refused the request: ${type}.`, { cause: options.cause })
     this.name = 'Refusal'
     this.type = type
     this.status = options.status ?? defaultStatus[type]
+    this.authorizer = options.authorizer ?? {}
   }
 }
 
@@ -51,6 +57,6 @@ export function refusalAnswer(api: ApiModel, refusal: Refusal, requestId: string
       ['x-amzn-errortype', refusal.type],
       ...Object.entries(mapHeaders(response.headers, requestId)),
     ],
-    body: Buffer.from(response.body),
+    body: Buffer.from(fillResponseTemplate(response.body, refusal.authorizer)),
   }
 }

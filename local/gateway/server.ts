@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { authorize } from './authorize.ts'
 import { declaresTooMuch, readBody } from './body.ts'
 import { answerClientError } from './client-error.ts'
@@ -130,30 +131,30 @@ class Gateway {
     const principal = authorizer
       ? await authorize(authorizer, handlerOf(this.#handlers, authorizer.name), request, match)
       : undefined
-    if (declaresTooMuch(message)) throw new Refusal('REQUEST_TOO_LARGE')
+    if (declaresTooMuch(message)) throw tooLarge(principal)
     const { expect } = message.headers
     if (expect !== undefined && expect.toLowerCase() !== '100-continue')
       throw new Refusal('DEFAULT_4XX', { status: 417 })
     if (expect !== undefined) response.writeContinue()
-    const event = proxyEvent(request, match, principal, await readBody(message))
+    const event = proxyEvent(request, match, principal, await readBody(message, () => tooLarge(principal)))
     if (!integration.streams) return proxyAnswer(await this.#invoke(integration, event))
     await this.#stream(integration, event, response, request.requestId)
     return 'streamed'
   }
 
-  async #invoke(integration: LambdaIntegrationModel, event: unknown): Promise<unknown> {
+  async #invoke(integration: LambdaIntegrationModel, event: APIGatewayProxyEvent): Promise<unknown> {
     const { function: model, timeoutMs } = integration
     try {
       return await invoke(model, handlerOf(this.#handlers, model.name), event, timeoutMs)
     } catch (error) {
-      throw invocationRefusal(error)
+      throw invocationRefusal(error, event)
     }
   }
 
   /** Sends the answer as it comes. @throws Refusal when none has begun; later ones break the connection */
   async #stream(
     integration: LambdaIntegrationModel,
-    event: unknown,
+    event: APIGatewayProxyEvent,
     response: ServerResponse,
     requestId: string,
   ): Promise<void> {
@@ -176,7 +177,7 @@ class Gateway {
       const limits = { waitMs: timeoutMs, idleMs: this.api.streamIdleMs }
       await invokeStream(model, handlerOf(this.#streamHandlers, model.name), event, limits, receiver, gone.signal)
     } catch (error) {
-      const refusal = invocationRefusal(error)
+      const refusal = invocationRefusal(error, event)
       if (!response.headersSent) throw refusal
       this.#onError(refusal)
       if (!response.writableEnded) response.destroy()
@@ -190,10 +191,14 @@ function handlerOf<Handler>(handlers: ReadonlyMap<string, Handler>, name: string
   return handler
 }
 
-function invocationRefusal(cause: unknown): Refusal {
-  if (cause instanceof EventTooLargeError) return new Refusal('REQUEST_TOO_LARGE', { cause })
+function invocationRefusal(cause: unknown, { requestContext: { authorizer } }: APIGatewayProxyEvent): Refusal {
+  if (cause instanceof EventTooLargeError) return tooLarge(authorizer, cause)
   if (cause instanceof InvocationTimeoutError) return new Refusal('INTEGRATION_TIMEOUT', { cause })
   return new Refusal('INTEGRATION_FAILURE', { status: 502, cause })
+}
+
+function tooLarge(authorizer: APIGatewayProxyEvent['requestContext']['authorizer'], cause?: unknown): Refusal {
+  return new Refusal('REQUEST_TOO_LARGE', { cause, ...(authorizer && { authorizer }) })
 }
 
 function sendHead(response: ServerResponse, { status, headers }: Omit<Answer, 'body'>, requestId: string): void {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { permissionOf } from '../../lambdas/permissions.ts'
+import { routeOf } from '../../lambdas/all-routes.ts'
 import { readApi } from '../../local/gateway/read-api.ts'
 import { synthesizeTemplate } from '../../local/template.ts'
 
@@ -8,10 +8,10 @@ const methods = readApi(synthesizeTemplate()).resources.flatMap(({ path, methods
 )
 
 test.for(methods)('the provider can be asked about %s %s', ([method, path]) => {
-  expect(permissionOf(method, path)).toMatch(/^sandbox(-[a-z]+)*#(read|write|delete)$/)
+  expect(routeOf(method, path)?.permission).toMatch(/^sandbox(-[a-z]+)*#(read|write|delete)$/)
 })
 
 test('what is no route has no permission', () => {
-  expect(permissionOf('GET', '/nowhere')).toBeUndefined()
-  expect(permissionOf('PATCH', '/sandbox/keys/v1')).toBeUndefined()
+  expect(routeOf('GET', '/nowhere')).toBeUndefined()
+  expect(routeOf('PATCH', '/sandbox/keys/v1')).toBeUndefined()
 })

@@ -62,8 +62,21 @@ describe('a good key', () => {
         bindings: '[[{"tenant":"acme","project":"*"}]]',
         rights: '["act_for_users"]',
         denied: 'false',
+        upload: '',
       },
     })
+  })
+
+  it('is told to the gateway with where to announce a body that is too large', async () => {
+    const resource = '/sandbox/memory/v1/tasks/{task_id}/turns/{turn}/artifacts/{name}'
+    const pathParameters = { task_id: 'task-42', turn: '1', name: '"a/b"' }
+    const { context } = await authorizer({
+      ...event({ 'X-Api-Key': ['good'] }),
+      httpMethod: 'PUT',
+      resource,
+      pathParameters,
+    })
+    expect(context?.upload).toBe('/sandbox/memory/v1/tasks/task-42/turns/1/artifacts/%22a%2Fb%22/upload')
   })
 
   it.each(['x-api-key', 'X-API-KEY', 'X-Api-Key'])('is found as %s', async (name) => {

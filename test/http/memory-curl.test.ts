@@ -116,8 +116,7 @@ it('an artifact without a type has the one that curl gives it, and with an empty
 it.each(['five.bin', 'eleven.bin'])('an artifact of %s is refused, with the way to go', async (file) => {
   const answer = JSON.parse(await shell(ATTACH.replace('@trajectory.jsonl', `@${file}`)))
   expect(answer.error.code).toBe('payload_too_large')
-  // The gateway refuses by itself, and cannot tell what the path is of.
-  expect(answer.error.uploads.artifact).toBe('/sandbox/memory/v1/tasks/{task_id}/turns/{turn}/artifacts/{name}/upload')
+  expect(answer.error.upload).toBe('/sandbox/memory/v1/tasks/task-42/turns/1/artifacts/trajectory.jsonl/upload')
 })
 
 it('a large artifact goes up and comes back with curl', async () => {

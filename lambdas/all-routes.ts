@@ -7,7 +7,7 @@ import { ROUTES as keyRoutes } from './keys/routes.ts'
 import { ROUTES as memoryRoutes } from './memory/routes.ts'
 import { ROUTES as projectMdRoutes } from './project-md/routes.ts'
 import { ROUTES as sandboxRoutes } from './sandboxes/routes.ts'
-import type { Permission, Route } from './shared/routes.ts'
+import type { Route } from './shared/routes.ts'
 
 /** The routes of all services. */
 const ROUTES: readonly Route[] = [
@@ -22,9 +22,9 @@ const ROUTES: readonly Route[] = [
   ...sandboxRoutes,
 ]
 
-const permissions = new Map(ROUTES.map(({ method, path, permission }) => [`${method} ${path}`, permission]))
+const byMethodAndPath = new Map(ROUTES.map((route) => [`${route.method} ${route.path}`, route]))
 
-/** The permission that a method of a resource of the gateway needs, or undefined where no service has such a route. */
-export function permissionOf(method: string, resource: string): Permission | undefined {
-  return permissions.get(`${method} ${resource}`)
+/** The route of a method of a resource of the gateway, or undefined where no service has one. */
+export function routeOf(method: string, resource: string): Route | undefined {
+  return byMethodAndPath.get(`${method} ${resource}`)
 }
