@@ -42,7 +42,8 @@ interface ParsedForm {
 
 function parse(contentType: string, body: Buffer): Promise<ParsedForm> {
   return new Promise((resolve, reject) => {
-    const form: ParsedForm = { fields: {} }
+    // Without a prototype: a field may have any name.
+    const form: ParsedForm = { fields: Object.create(null) }
     const refuse = (cause: unknown): void =>
       reject(new InvalidInputError('body', 'The body is no form as its content type says.', { cause }))
     const once = (name: string, there: boolean): void => {
@@ -60,17 +61,19 @@ function parse(contentType: string, body: Buffer): Promise<ParsedForm> {
       refuse(cause)
       return
     }
-    parser.on('field', (name, value, { valueTruncated }) => {
+    parser.on('field', (name: string | undefined, value, { valueTruncated }) => {
+      if (name === undefined) return reject(unnamed())
       if (name === 'file') reject(new InvalidInputError('file', 'The form field file must be a file that has a name.'))
       if (valueTruncated) reject(new InvalidInputError(name, `The form field ${name} is too long.`))
-      once(name, Object.hasOwn(form.fields, name))
+      once(name, name in form.fields)
       form.fields[name] = value
     })
-    parser.on('file', (name, stream, { filename, mimeType }) => {
+    parser.on('file', (name: string | undefined, stream, { filename, mimeType }) => {
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
       stream.on('error', refuse)
-      if (name !== 'file') reject(new InvalidInputError(String(name), `${name} is not a known file of this form.`))
+      if (name === undefined) return reject(unnamed())
+      if (name !== 'file') reject(new InvalidInputError(name, `${name} is not a known file of this form.`))
       once('file', form.file !== undefined)
       // A part of bytes may come without a name.
       if (filename !== undefined) {
@@ -98,6 +101,10 @@ function checkDecoded(filename: string, body: Buffer): void {
   if (!filename.includes(REPLACEMENT) || body.includes(REPLACEMENT)) return
   if (ENCODED_REPLACEMENT.test(body.toString('latin1'))) return
   throw new InvalidInputError('filename', 'filename must be UTF-8.')
+}
+
+function unnamed(): InvalidInputError {
+  return new InvalidInputError('body', 'Every part of the form needs a name.')
 }
 
 function tooLarge(upload: string): PayloadTooLargeError {
