@@ -1,7 +1,9 @@
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { oidcFromEnvironment } from '../src/access/settings.ts'
-import { type LocalStack, startLocalStack } from './index.ts'
+import { ANTHROPIC_BASE_URL } from '../src/anthropic/connection.ts'
+import { ENVIRONMENT } from '../src/environment.ts'
+import { type LocalStack, type LocalStackOptions, startLocalStack } from './index.ts'
 
 const usage = `Usage: npm start -- [--port PORT] [--dir DIR]
 
@@ -10,7 +12,8 @@ Runs the whole of Sandkeep on this machine.
   --port PORT  of the API (default 8787)
   --dir DIR    keeps the data (default .sandkeep)
 
-Tokens of an identity provider are taken where SANDBOX_OIDC_ISSUER is set (docs/access.md has the other variables).`
+Requests go on to Anthropic's API where SANDBOX_ANTHROPIC_API_KEY is set, and with SANDBOX_FILES_BACKEND=anthropic files
+as well. Tokens of an identity provider are taken where SANDBOX_OIDC_ISSUER is set (docs/access.md has the other variables).`
 
 interface Flags {
   port: number
@@ -31,6 +34,18 @@ function readFlags(): Flags | 'help' {
     throw new Error('--port must be a number from 0 to 65535.')
   }
   return { port: Number(values.port), dir: values.dir }
+}
+
+/** @throws Error naming the variable that is not valid */
+function anthropicFromEnvironment(
+  environment: NodeJS.ProcessEnv,
+): Pick<LocalStackOptions, 'anthropic' | 'filesBackend'> {
+  const { SANDBOX_ANTHROPIC_API_KEY: apiKey, [ENVIRONMENT.filesBackend]: filesBackend = 's3' } = environment
+  if (filesBackend !== 's3' && filesBackend !== 'anthropic') {
+    throw new Error(`${ENVIRONMENT.filesBackend} must be s3 or anthropic.`)
+  }
+  const baseUrl = environment[ENVIRONMENT.anthropicBaseUrl] || ANTHROPIC_BASE_URL
+  return { filesBackend, anthropic: apiKey ? { baseUrl, apiKey } : undefined }
 }
 
 function welcome({ url, apiKey }: LocalStack, dir: string): string {
@@ -61,6 +76,7 @@ async function run(flags: Flags): Promise<void> {
   const stack = await startLocalStack({
     ...flags,
     oidc: oidcFromEnvironment(process.env),
+    ...anthropicFromEnvironment(process.env),
     onError: (error) => console.error(error),
   })
   const end = async (): Promise<void> => {

@@ -34,10 +34,20 @@ test('another stage stands beside it, and is thrown away only when it is told so
   })
 })
 
+test('the key of Anthropic is read from the secret that is named', async () => {
+  const { template } = await synth({ anthropicSecret: 'team/anthropic', filesBackend: 'anthropic' })
+  expect(template).toContain('"SANDBOX_FILES_BACKEND": "anthropic"')
+  expect(template).toContain(':secret:team/anthropic-??????')
+  expect((await synth({})).template).not.toContain('secretsmanager')
+})
+
 test.for([
   [{ stage: '' }, '"stage"'],
   [{ stage: 'a/b' }, '"stage"'],
   [{ stage: 'dev', throwaway: 'yes' }, '"throwaway"'],
+  [{ filesBackend: 'disk' }, '"filesBackend"'],
+  [{ filesBackend: 'anthropic' }, 'filesBackend'],
+  [{ corsOrigins: 'example' }, 'corsOrigins'],
   [{ throwaway: 'true' }, '"prod" cannot be thrown away'],
 ] as const)('bad settings are named: %j', async ([context, message]) => {
   await expect(synth(context)).rejects.toThrow(message)
