@@ -6,10 +6,10 @@ import type { SandboxCheckpoint } from '../checkpoints/types.ts'
 import { checkAppend, copyCheckpoint } from '../checkpoints/validate.ts'
 import { BlobsMissingError } from '../errors.ts'
 import { stringifyJson } from '../json.ts'
-import { EXCHANGE_LIMIT } from '../limits.ts'
 import { snapshotKey } from '../table/keys.ts'
 import { retryTransient } from '../table/transient.ts'
 import { hashBytes, hashText } from '../text.ts'
+import { missingBlobs } from './blobs.ts'
 import type { SandboxContext } from './context.ts'
 import { endOf, readSnapshot, type SandboxState, statusAt } from './items.ts'
 import { findSandbox, isLatest, sandboxNotFound, snapshotRecord } from './read.ts'
@@ -92,17 +92,12 @@ async function heldKeys(context: SandboxContext, { checkpointId, pin }: SandboxS
 
 /** @throws BlobsMissingError */
 async function checkBlobs(
-  { blobs }: SandboxContext,
+  context: SandboxContext,
   { keys, fileKeys }: EncodedCheckpoint,
   held: ReadonlySet<string>,
 ): Promise<void> {
   const wanted = unpackKeys(keys, fileKeys).filter((key) => !held.has(key))
-  const missing: string[] = []
-  for (let from = 0; from < wanted.length; from += EXCHANGE_LIMIT) {
-    const asked = wanted.slice(from, from + EXCHANGE_LIMIT)
-    const found = await blobs.headAll(asked)
-    for (const [index, key] of asked.entries()) if (found[index] === null) missing.push(key)
-  }
+  const missing = await missingBlobs(context, wanted)
   if (missing.length > 0) throw new BlobsMissingError(missing)
 }
 

@@ -82,13 +82,20 @@ export class Pages {
 
   /** Those of the keys that stand on a page. */
   async condemnedAmong(keys: readonly string[]): Promise<Set<string>> {
+    return new Set((await this.versionsAmong(keys)).keys())
+  }
+
+  /** Those of the keys that stand on a page, each with the ids of its versions there. */
+  async versionsAmong(keys: readonly string[]): Promise<Map<string, Set<string>>> {
     const wanted = new Set(keys)
-    const found = new Set<string>()
+    const found = new Map<string, Set<string>>()
     // Keys are ASCII: the default order is that of their bytes. Pages may overlap, so all from the least on count.
     const [least] = [...wanted].sort()
     if (least === undefined) return found
     for await (const { entries } of this.read(least)) {
-      for (const { key } of entries) if (wanted.has(key)) found.add(key)
+      for (const { key, versionId } of entries) {
+        if (wanted.has(key)) found.set(key, (found.get(key) ?? new Set()).add(versionId))
+      }
     }
     return found
   }
