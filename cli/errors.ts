@@ -20,6 +20,11 @@ export class RefusedError extends Error {
   }
 }
 
+/** A file does not hold still while it is read. */
+export class FileChangingError extends RefusedError {
+  override name = 'FileChangingError'
+}
+
 /** A signal asked the command to stop. */
 export class InterruptedError extends Error {
   override name = 'InterruptedError'

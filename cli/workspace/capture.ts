@@ -6,6 +6,7 @@ import type { Progress } from '../progress.ts'
 import type { Transport } from '../transfer/transport.ts'
 import { hashWorkspace } from './hash-workspace.ts'
 import { draftEntries, finishedEntries, isScannedFile } from './manifest.ts'
+import { byPath } from './paths.ts'
 import { type Scan, scanWorkspace, type Unsupported } from './scan.ts'
 import type { StatCache } from './stat-cache.ts'
 import { uploadMissing } from './upload-missing.ts'
@@ -20,6 +21,13 @@ export interface CaptureInput {
   transport: Transport
   /** Leave out what cannot be kept instead of failing. */
   skipUnsupported: boolean
+  /**
+   * Keep of a file that does not hold still what the parent has of it, instead of failing.
+   * @default false
+   */
+  skipRestless?: boolean
+  /** What is left out whatever the rules say. @default nothing */
+  leavesOut?: (path: string) => boolean
   signal: AbortSignal
   progress: Progress
 }
@@ -30,6 +38,8 @@ export interface Captured {
   changed: boolean
   skipped: Scan['skipped']
   unsupported: Unsupported[]
+  /** Files that did not hold still. */
+  restless: string[]
   /** How many files were read; the others are known from the stat cache. */
   read: number
   uploads: number
@@ -38,34 +48,39 @@ export interface Captured {
 
 /**
  * What a folder holds, as the entries of a checkpoint; all its content is in the store when this returns.
- * @throws RefusedError when something cannot be kept, or a file does not hold still.
+ * @throws RefusedError when something cannot be kept, or a file does not hold still, and it is not to be skipped.
  */
 export async function captureWorkspace(input: CaptureInput): Promise<Captured> {
   const { root, blobs, transport, signal, progress } = input
   const { draft, ...found } = await draftWorkspace(input)
+  const parent = await input.parent
   progress.start('Uploading', 0, 'bytes')
-  const { uploads, bytes } = await uploadMissing({
+  const { uploads, bytes, restless } = await uploadMissing({
     root,
     files: draft.filter(isScannedFile),
-    settled: blobKeysOf(await input.parent),
+    settled: blobKeysOf(parent),
     blobs,
     transport,
+    skipRestless: input.skipRestless === true,
     signal,
     progress: { add: (more) => progress.add(more), advance: (done) => progress.advance(done) },
   })
-  return { ...found, files: finishedEntries(draft), uploads, uploadedBytes: bytes }
+  const files = withEarlier(finishedEntries(draft), parent, restless)
+  return { ...found, files, restless: [...found.restless, ...restless], uploads, uploadedBytes: bytes }
 }
 
 /** The part before anything is uploaded. What the scan knows of unchanged files is in memory no longer than this runs. */
 async function draftWorkspace(input: CaptureInput) {
-  const { root, cache, signal, progress } = input
+  const { root, cache, signal, progress, leavesOut = () => false } = input
   const startedAt = Date.now()
   const [parent, scan] = await Promise.all([input.parent, scanWorkspace(root, signal)])
-  const files = scan.entries.filter(isScannedFile)
-  const { unsupported, read } = await hashWorkspace({
+  const entries = scan.entries.filter(({ path }) => !leavesOut(path))
+  const files = entries.filter(isScannedFile)
+  const { unsupported, restless, read } = await hashWorkspace({
     root,
     files,
     cache,
+    skipRestless: input.skipRestless === true,
     signal,
     progress: {
       start: (total) => progress.start('Hashing', total, 'files'),
@@ -78,10 +93,22 @@ async function draftWorkspace(input: CaptureInput) {
       progress.note(`warning: the stat cache was not saved (${errnoOf(error)}); the next push reads all files again`)
     })
   }
-  const leftOut = [...scan.unsupported, ...unsupported]
+  const leftOut = [...scan.unsupported.filter(({ path }) => !leavesOut(path)), ...unsupported]
   reportUnsupported(leftOut, input)
-  const { draft, changed } = draftEntries(scan.entries, parent)
-  return { draft, changed, skipped: scan.skipped, unsupported: leftOut, read }
+  const { draft, changed } = draftEntries(entries, parent, new Set(restless))
+  return { draft, changed, skipped: scan.skipped, unsupported: leftOut, restless, read }
+}
+
+/** The entries, and those that the parent has of the files at these paths. */
+function withEarlier(
+  entries: SandboxSnapshotEntry[],
+  parent: ReadonlyArray<SandboxSnapshotEntry>,
+  paths: readonly string[],
+): SandboxSnapshotEntry[] {
+  if (paths.length === 0) return entries
+  const wanted = new Set(paths)
+  const earlier = parent.filter(({ kind, path }) => kind === 'file' && wanted.has(path))
+  return [...entries, ...earlier].sort(byPath)
 }
 
 function blobKeysOf(entries: ReadonlyArray<SandboxSnapshotEntry>): Set<string> {

@@ -1,5 +1,6 @@
 import pMap from 'p-map'
 import { MAX_BLOB_BYTES } from '../../src/limits.ts'
+import { FileChangingError } from '../errors.ts'
 import { formatBytes } from '../format.ts'
 import { hashFile } from './hash.ts'
 import { join } from './paths.ts'
@@ -11,6 +12,8 @@ const HASH_CONCURRENCY = 8
 
 export interface HashedWorkspace {
   unsupported: Unsupported[]
+  /** Files that did not hold still; they have no hash. */
+  restless: string[]
   /** How many files were read; the others are known from the stat cache. */
   read: number
 }
@@ -18,19 +21,20 @@ export interface HashedWorkspace {
 /**
  * Gives every file of a scan its hash, read in parallel where the stat cache does not know it. One that is gone since the
  * scan keeps none.
- * @throws RefusedError when a file does not hold still.
+ * @throws FileChangingError when a file does not hold still, unless `skipRestless`.
  */
 export async function hashWorkspace(input: {
   root: string
   /** By path. */
   files: ReadonlyArray<ScannedFile>
   cache: StatCache
+  skipRestless: boolean
   signal: AbortSignal
   /** Told before the reading starts, and after each file. */
   progress: { start(files: number): void; advance(): void }
 }): Promise<HashedWorkspace> {
-  const { root, files, cache, signal, progress } = input
-  const result: HashedWorkspace = { unsupported: [], read: 0 }
+  const { root, files, cache, skipRestless, signal, progress } = input
+  const result: HashedWorkspace = { unsupported: [], restless: [], read: 0 }
   const unknown: ScannedFile[] = []
   for await (const [file, recall] of cache.along(files)) {
     file.sha256 = recall(file.stamp)
@@ -48,8 +52,9 @@ export async function hashWorkspace(input: {
         result.read += 1
       } catch (error) {
         const problem = readProblem(error)
-        if (problem === undefined) throw error
-        if (problem !== null) result.unsupported.push({ path, problem })
+        if (skipRestless && error instanceof FileChangingError) result.restless.push(path)
+        else if (problem === undefined) throw error
+        else if (problem !== null) result.unsupported.push({ path, problem })
       }
       progress.advance()
     },

@@ -1,7 +1,7 @@
 import { createHash, hash as oneHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { RefusedError } from '../errors.ts'
+import { FileChangingError } from '../errors.ts'
 import { printablePath } from '../format.ts'
 import { type FileStamp, sameContent, stampOf } from './scan.ts'
 
@@ -23,7 +23,7 @@ export function openFile(path: string): Promise<FileHandle> {
 
 /**
  * The SHA-256 (hex) of a file that holds still while it is read. Memory: one chunk of 256 KiB.
- * @throws RefusedError when it changes during each of three readings or is not a regular file any more; the file
+ * @throws FileChangingError when it changes during each of three readings or is not a regular file any more; the file
  * system's error otherwise.
  */
 export async function hashFile(path: string, label: string, signal?: AbortSignal): Promise<HashedFile> {
@@ -42,8 +42,8 @@ export async function hashFile(path: string, label: string, signal?: AbortSignal
 }
 
 /** The error for a file that does not hold still. */
-export function changing(label: string): RefusedError {
-  return new RefusedError(
+export function changing(label: string): FileChangingError {
+  return new FileChangingError(
     `${printablePath(label)} keeps changing while it is read. Stop what writes to it (or add it to .sandkeepignore) and try again.`,
   )
 }

@@ -20,20 +20,21 @@ export type DraftEntry = SandboxSnapshotEntry | ScannedFile
 /**
  * What a scan found, which comes by path, as a checkpoint will have it. Of the folders only the empty ones are named: the
  * others follow from what they hold. Files without a hash are left out. An entry that is as in `parent` is that very
- * object: a large workspace that hardly changed is not twice in memory. `changed`: whether any entry is another than the
- * parent's.
+ * object: a large workspace that hardly changed is not twice in memory. Of a `restless` file the parent's entry stands,
+ * if there is one. `changed`: whether any entry is another than the parent's.
  */
 export function draftEntries(
   scanned: ReadonlyArray<ScannedEntry>,
   parent: ReadonlyArray<SandboxSnapshotEntry>,
+  restless: ReadonlySet<string> = new Set(),
 ): { draft: DraftEntry[]; changed: boolean } {
   const earlierOf = walkBeside(parent)
   const draft: DraftEntry[] = []
   let reused = 0
   for (const found of scanned) {
-    const entry = entryOf(found)
+    const old = earlierOf(found.path)
+    const entry = restless.has(found.path) && old?.kind === 'file' ? old : entryOf(found)
     if (entry === null) continue
-    const old = earlierOf(entry.path)
     if (old !== undefined && changedAspects(old, entry).length === 0) {
       draft.push(old)
       reused += 1

@@ -1,6 +1,7 @@
 import pMap from 'p-map'
 import type { BlobExchange, PresignedRequest } from '../../src/blobs/types.ts'
 import { EXCHANGE_LIMIT } from '../../src/limits.ts'
+import { FileChangingError } from '../errors.ts'
 import { withRequest } from '../transfer/retry.ts'
 import { TRANSFERS, type Transport } from '../transfer/transport.ts'
 import { FileChangedError, uploadFile } from '../transfer/upload.ts'
@@ -19,6 +20,8 @@ export interface UploadInput {
   /** Keys that need no upload; all that turn out to be in the store are added. */
   settled: Set<string>
   blobs: BlobExchange
+  /** Take the hash from a file that does not hold still, instead of failing. */
+  skipRestless: boolean
   transport: Transport
   signal: AbortSignal
   /** Told the bytes ahead as they become known, and the bytes done. */
@@ -27,20 +30,32 @@ export interface UploadInput {
 
 /**
  * Uploads the blobs that the store does not have, one time each, from any file that has the content.
- * @throws RefusedError when a file does not hold still; the store's or the transfer's error otherwise.
+ * @returns with the paths of the files that did not hold still, where those are skipped
+ * @throws FileChangingError when a file does not hold still; the store's or the transfer's error otherwise.
  */
-export async function uploadMissing(input: UploadInput): Promise<{ uploads: number; bytes: number }> {
+export async function uploadMissing(
+  input: UploadInput,
+): Promise<{ uploads: number; bytes: number; restless: string[] }> {
   const { settled } = input
   const changes = new Map<ScannedFile, number>()
   const total = { uploads: 0, bytes: 0 }
+  const restless: string[] = []
   // Goes round again only when a file changed: its new content is a new blob.
   for (;;) {
     const changed = new Set<ScannedFile>()
     for (const wanted of wantedBlobs(input.files, settled)) {
       await uploadBatch(input, wanted, { settled, changed, total })
     }
-    if (changed.size === 0) return total
-    for (const file of changed) await hashAgain(input, file, changes)
+    if (changed.size === 0) return { ...total, restless }
+    for (const file of changed) {
+      try {
+        await hashAgain(input, file, changes)
+      } catch (error) {
+        if (!input.skipRestless || !(error instanceof FileChangingError)) throw error
+        file.sha256 = null
+        restless.push(file.path)
+      }
+    }
   }
 }
 
