@@ -53,6 +53,10 @@ export async function passMessages(
   const { connection } = context
   const { answer, replaced } = await send(connection, request, ids, signal)
   if (!isAnswer(answer)) return passRefusal(connection, answer)
+  if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') {
+    answer.destroy()
+    throw new UpstreamError(502, 'upstream_failed', 'The model provider sent what cannot be read here.')
+  }
   const used = replaced ? undefined : known.container
   const recorder = new Recorder(context, request.scope, known, used)
   const type = answer.headers['content-type'] ?? ''
