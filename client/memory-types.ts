@@ -57,6 +57,8 @@ export interface PutTurnInput extends TurnId {
   metaJson?: string
   /** At most 1,048,576 bytes of UTF-8. Default: empty. */
   summaryMd?: string
+  /** Only where there is no such turn yet. Default: false. */
+  ifAbsent?: boolean
 }
 
 export interface PutArtifactInput extends ArtifactId {

@@ -45,12 +45,16 @@ export class ClientMemory {
     this.#transport = transport
   }
 
-  /** Writes a turn, or replaces its meta and summary; its artifacts stay. */
+  /**
+   * Writes a turn, or replaces its meta and summary; its artifacts stay.
+   * @throws SandkeepHttpError `turn_exists` where it is to be written only if absent. A repeat after a lost answer finds
+   *   the turn that it wrote itself.
+   */
   async putTurn(input: PutTurnInput): Promise<Turn> {
     const path = turnPath(input)
     const answer = await this.#transport.send(path, {
       method: 'PUT',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...(input.ifAbsent && { 'if-none-match': '*' }) },
       body: turnBody(input),
     })
     return readTurn(this.#transport.read<TurnJson>(answer, 'meta'), metaTextOf(answer.text))

@@ -55,6 +55,13 @@ export class ConflictError extends SandkeepError {
   }
 }
 
+/** What the request is conditional on does not hold. */
+export class PreconditionFailedError extends SandkeepError {
+  constructor(code: string, message: string) {
+    super(412, code, message)
+  }
+}
+
 /** Blobs that a save refers to are not there, or are about to be removed: upload them, and save again. */
 export class BlobsMissingError extends SandkeepError {
   /** The first 1,000 of them. */

@@ -1,9 +1,16 @@
-import * as z from 'zod'
 import { InvalidInputError } from '../../src/errors.ts'
 import { checkContentType } from '../../src/memory/names.ts'
 import { parseJson, readBytes, readJsonText, readQuery } from '../shared/body-text.ts'
 import { type ApiEvent, type ApiMiddleware, type ApiRequest, headerValues } from '../shared/request.ts'
 import { type MemoryAction, UPLOAD_PATH } from './routes.ts'
+
+/** What a PUT of a turn sends. */
+export interface TurnContent {
+  /** JSON. */
+  text: string
+  /** Whether a turn that is there is to stay as it is. */
+  ifAbsent: boolean
+}
 
 /** What a PUT of an artifact sends. */
 export interface ArtifactContent {
@@ -18,9 +25,6 @@ export interface ArtifactConditions {
   ifRange: string[]
   ifNoneMatch: string[]
 }
-
-/** The query of a route that takes no parameter. */
-export const noParameters = z.strictObject({})
 
 /**
  * Sets `call.body` to what the request brings, as its action takes it: text, bytes, fixed fields, query parameters.
@@ -37,7 +41,7 @@ export function requestContent(): ApiMiddleware {
 const nothing = (): undefined => undefined
 
 const readers: Record<MemoryAction, (event: ApiEvent) => unknown> = {
-  putTurn: (event) => readJsonText(event),
+  putTurn: (event) => ({ text: readJsonText(event), ifAbsent: readIfAbsent(event) }),
   getTurn: readQuery,
   putArtifact: readArtifact,
   getArtifact: readConditions,
@@ -46,6 +50,14 @@ const readers: Record<MemoryAction, (event: ApiEvent) => unknown> = {
   listTasks: readQuery,
   getTask: readQuery,
   deleteTask: nothing,
+}
+
+/** A turn has no entity tag: of the conditions there is only the one that it is not there at all. */
+function readIfAbsent(event: ApiEvent): boolean {
+  const conditions = headerValues(event, 'if-none-match')
+  if (conditions.length === 0) return false
+  if (conditions.length === 1 && conditions[0]?.trim() === '*') return true
+  throw new InvalidInputError('if-none-match', 'The header If-None-Match of a turn must be *.')
 }
 
 function readArtifact(event: ApiEvent): ArtifactContent {

@@ -1,4 +1,3 @@
-import * as z from 'zod'
 import { NotFoundError } from '../../src/errors.ts'
 import { roleIncludes } from '../../src/keys/store.ts'
 import { checkTaskId } from '../../src/memory/names.ts'
@@ -7,20 +6,14 @@ import { type Action, action } from '../shared/action.ts'
 import { json, jsonText, noContent } from '../shared/answer.ts'
 import { shownTask, taskText, turnText } from './answers.ts'
 import { readTurnNumber, taskOf, turnOf } from './path-parameters.ts'
-import { noParameters } from './request-content.ts'
+import { noParameters, type TurnContent } from './request-content.ts'
 import type { MemoryAction } from './routes.ts'
+import { aPage, noParameters } from './schemas.ts'
 import type { Memory } from './service.ts'
 import { readTurn } from './turn-body.ts'
 
 /** About how much JSON a page of turns has: well below the inline limit, so that pages need no detour. */
 const PAGE_BYTES = 3_145_728
-
-const limit = z
-  .string()
-  .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
-  .default('100')
-  .transform(Number)
-const aPage = z.strictObject({ limit, page: z.string().optional() })
 
 type TaskAction = Extract<MemoryAction, `${string}Turn` | `${string}Task` | `${string}Tasks`>
 
@@ -28,8 +21,9 @@ type TaskAction = Extract<MemoryAction, `${string}Turn` | `${string}Task` | `${s
 export function taskActions(memory: Memory): Record<TaskAction, Action> {
   return {
     putTurn: async (call) => {
-      const written = readTurn(call.body as string)
-      const turn = await memory(call).putTurn({ ...turnOf(call.params), ...written, by: ownerText(call.principal) })
+      const { text, ifAbsent } = call.body as TurnContent
+      const written = { ...turnOf(call.params), ...readTurn(text), ifAbsent }
+      const turn = await memory(call).putTurn({ ...written, by: ownerText(call.principal) })
       return jsonText(200, turnText(turn))
     },
     getTurn: action(noParameters, async (_query, call) => {

@@ -1,4 +1,5 @@
 import { summaryObjectKey } from '../blobs/object-keys.ts'
+import { PreconditionFailedError } from '../errors.ts'
 import { turnKey, turnPartition, turnSortKey } from '../table/keys.ts'
 import { commit } from './commit.ts'
 import type { MemoryContext } from './context.ts'
@@ -32,6 +33,9 @@ export async function putTurn(context: MemoryContext, write: TurnWrite): Promise
     const task = writtenTask(state.task, now, fresh)
     const { generation } = task
     const known = task.live && state.turn
+    if (known && write.ifAbsent) {
+      throw new PreconditionFailedError('turn_exists', `The task has a turn ${turn} already.`)
+    }
     const item: TurnItem = {
       generation,
       meta,

@@ -62,6 +62,8 @@ export interface TurnWrite extends TurnId {
   meta: string
   /** Well-formed Unicode, at most `MAX_SUMMARY_BYTES` of UTF-8. */
   summary: string
+  /** Only where there is no such turn yet. Default: false. */
+  ifAbsent?: boolean | undefined
   /** The writer's owner text. */
   by: string
 }
@@ -96,6 +98,7 @@ export interface MemoryStore {
   /**
    * Writes a turn, or replaces its meta and summary; its artifacts stay.
    * @throws PayloadTooLargeError naming `meta` or `summary_md`
+   * @throws PreconditionFailedError `turn_exists` where it was to be written only if absent
    */
   putTurn(write: TurnWrite): Promise<TurnRecord>
   getTurn(id: TurnId): Promise<TurnRecord | null>
