@@ -14,7 +14,7 @@ import { ROUTES as projectMdRoutes } from '../lambdas/project-md/routes.ts'
 import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
 import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
 import { ENVIRONMENT } from '../src/environment.ts'
-import { MEMORY_RETENTION_SECONDS } from '../src/limits.ts'
+import { MEMORY_RETENTION_SECONDS, SANDBOX_RETENTION_SECONDS } from '../src/limits.ts'
 import { INTEGRATION_TIMEOUT, SandkeepApi, STREAM_TIMEOUT, type Throttling } from './api.ts'
 import { SandkeepBucket } from './bucket.ts'
 import { checkCorsOrigins } from './cors-origins.ts'
@@ -125,7 +125,7 @@ export class Sandkeep extends Construct {
       })
 
     const sandboxRetention = {
-      [ENVIRONMENT.sandboxRetention]: String((props.sandboxRetention ?? Duration.days(30)).toSeconds()),
+      [ENVIRONMENT.sandboxRetention]: retention('sandboxRetention', props, SANDBOX_RETENTION_SECONDS),
     }
     const sweep = makeFunction('Sweep', 'sweep', {
       description: 'Removes what no checkpoint uses.',
@@ -219,7 +219,9 @@ export class Sandkeep extends Construct {
           handler: makeFunction('Memory', 'memory', {
             description: 'Turns, artifacts and tasks of project memory.',
             ...sizes.checkpoints,
-            environment: { [ENVIRONMENT.memoryRetention]: memoryRetention(props) },
+            environment: {
+              [ENVIRONMENT.memoryRetention]: retention('memoryRetention', props, MEMORY_RETENTION_SECONDS),
+            },
           }),
           routes: memoryRoutes,
         },
@@ -257,9 +259,10 @@ function oidcEnvironment(oidc: OidcSettings | undefined): Record<string, string>
   return oidcToEnvironment(oidc)
 }
 
-function memoryRetention(props: SandkeepProps): string {
-  const seconds = props.memoryRetention?.toSeconds() ?? MEMORY_RETENTION_SECONDS
-  if (seconds < 1) throw new Error('memoryRetention must be at least one second.')
+/** In seconds. @throws Error naming a property that is too short */
+function retention(name: 'memoryRetention' | 'sandboxRetention', props: SandkeepProps, standard: number): string {
+  const seconds = props[name]?.toSeconds() ?? standard
+  if (seconds < 1) throw new Error(`${name} must be at least one second.`)
   return String(seconds)
 }
 

@@ -27,8 +27,8 @@ export interface LocalStackOptions extends SandboxCheckpointStoreOptions {
   dir?: string
   /** The identity provider whose tokens are taken beside API keys. @default none */
   oidc?: OidcSettings | undefined
-  /** How long an expired or destroyed sandbox is kept, in milliseconds. @default 30 days */
-  sandboxRetentionMs?: number | undefined
+  /** How long an expired or destroyed sandbox is kept, in seconds. @default 30 days */
+  sandboxRetentionSec?: number | undefined
   /** How long a task of the project memory is kept after its last write, in seconds. @default 30 days */
   memoryRetentionSec?: number | undefined
   /** How to reach Anthropic's API, or what stands for it; `baseUrl` is without `/v1`. @default not at all */
@@ -129,7 +129,7 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
     tableName: NAME,
     bucketName: NAME,
     ...storeOptions(options),
-    ...sandboxOptions(options),
+    sandboxRetentionSec: options.sandboxRetentionSec,
     memoryRetentionSec: options.memoryRetentionSec,
     ...filesOptions(options),
   }
@@ -210,10 +210,6 @@ function filesOptions({ anthropic, filesBackend }: LocalStackOptions): Omit<File
     filesBackend,
     ...(anthropic && { anthropic: { baseUrl: anthropic.baseUrl, apiKey: async () => anthropic.apiKey } }),
   }
-}
-
-function sandboxOptions({ sandboxRetentionMs }: LocalStackOptions): { sandboxRetentionMs?: number } {
-  return sandboxRetentionMs === undefined ? {} : { sandboxRetentionMs }
 }
 
 function storeOptions({ now, leaseDurationMs, renewAfterMs }: LocalStackOptions): SandboxCheckpointStoreOptions {

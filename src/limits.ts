@@ -30,5 +30,8 @@ export const MAX_ARTIFACT_BYTES = 52_428_800
 /** Names in one turn. */
 export const MAX_ARTIFACTS = 10_000
 
+/** How long an expired or destroyed sandbox is kept, unless the stack says otherwise: 30 days. */
+export const SANDBOX_RETENTION_SECONDS = 2_592_000
+
 /** How long a task is kept after its last write, unless the stack says otherwise: 30 days. */
 export const MEMORY_RETENTION_SECONDS = 2_592_000

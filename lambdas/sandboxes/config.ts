@@ -2,18 +2,18 @@ import { ENVIRONMENT } from '../../src/environment.ts'
 import { configFromEnvironment, type HandlerConfig, required } from '../shared/config.ts'
 
 export interface SandboxHandlerConfig extends HandlerConfig {
-  /** How long an expired or destroyed sandbox is kept. Default: 30 days. */
-  sandboxRetentionMs?: number | undefined
+  /** How long an expired or destroyed sandbox is kept, in seconds. Default: 30 days. */
+  sandboxRetentionSec?: number | undefined
 }
 
 /** @throws Error naming the variable that is not set or not a number */
 export function sandboxConfigFromEnvironment(environment: NodeJS.ProcessEnv): SandboxHandlerConfig {
-  return { ...configFromEnvironment(environment), sandboxRetentionMs: sandboxRetentionMs(environment) }
+  return { ...configFromEnvironment(environment), sandboxRetentionSec: sandboxRetentionSec(environment) }
 }
 
 /** @throws Error naming the variable */
-export function sandboxRetentionMs(environment: NodeJS.ProcessEnv): number {
+export function sandboxRetentionSec(environment: NodeJS.ProcessEnv): number {
   const seconds = Number(required(environment, ENVIRONMENT.sandboxRetention))
-  if (Number.isSafeInteger(seconds) && seconds >= 1) return seconds * 1000
+  if (Number.isSafeInteger(seconds) && seconds >= 1) return seconds
   throw new Error(`The environment variable ${ENVIRONMENT.sandboxRetention} must be a whole number of seconds.`)
 }

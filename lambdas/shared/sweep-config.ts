@@ -9,8 +9,8 @@ import { anthropicFromEnvironment } from './files-config.ts'
 export interface SweepHandlerConfig extends HandlerConfig {
   /** Where files are that are kept with Anthropic. */
   anthropic?: AnthropicConnection | undefined
-  /** How long an expired or destroyed sandbox is kept. Default: 30 days. */
-  sandboxRetentionMs?: number | undefined
+  /** How long an expired or destroyed sandbox is kept, in seconds. Default: 30 days. */
+  sandboxRetentionSec?: number | undefined
   /** Has the sweep function called, and does not wait for it. */
   startSweep(event: SweepEvent): Promise<void>
 }

@@ -2,6 +2,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { S3Client } from '@aws-sdk/client-s3'
 import { createBlobStore } from '../blobs/store.ts'
 import { Bodies } from '../checkpoints/bodies.ts'
+import { SANDBOX_RETENTION_SECONDS } from '../limits.ts'
 import { Table } from '../table/table.ts'
 import { parseScope, type Scope } from '../tenancy/scope.ts'
 import type { SandboxContext } from './context.ts'
@@ -21,11 +22,10 @@ export interface SandboxStoreConfig {
   now?: (() => number) | undefined
   /** Of the writer lease of a save. Default 120,000. */
   leaseDurationMs?: number | undefined
-  /** How long an expired or destroyed sandbox is kept. Default: 30 days. */
-  sandboxRetentionMs?: number | undefined
+  /** How long an expired or destroyed sandbox is kept, in seconds. Default: 30 days. */
+  sandboxRetentionSec?: number | undefined
 }
 
-export const DEFAULT_SANDBOX_RETENTION_MS = 30 * 86_400_000
 const DEFAULT_LEASE_DURATION_MS = 120_000
 
 /**
@@ -44,7 +44,7 @@ export function createSandboxStore(config: SandboxStoreConfig): SandboxStore {
     // A save is over long before: nobody renews its lease.
     renewAfterMs: leaseDurationMs,
     seen: new WeakMap(),
-    retentionMs: config.sandboxRetentionMs ?? DEFAULT_SANDBOX_RETENTION_MS,
+    retentionMs: (config.sandboxRetentionSec ?? SANDBOX_RETENTION_SECONDS) * 1000,
   }
   return {
     create: async (input) => createSandbox(context, input),

@@ -4,8 +4,8 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import type { AnthropicConnection } from '../anthropic/connection.ts'
 import { Bodies } from '../checkpoints/bodies.ts'
 import { sweepFiles } from '../files/sweep.ts'
+import { SANDBOX_RETENTION_SECONDS } from '../limits.ts'
 import { sweepMemory } from '../memory/sweep.ts'
-import { DEFAULT_SANDBOX_RETENTION_MS } from '../sandboxes/store.ts'
 import { sweepSandboxes } from '../sandboxes/sweep.ts'
 import { SCOPES_PARTITION, scopeKey, scopeOf } from '../table/keys.ts'
 import { Table } from '../table/table.ts'
@@ -22,8 +22,8 @@ export interface SweepConfig {
   bucketName: string
   /** Milliseconds since the epoch. Default `Date.now`. */
   now?: (() => number) | undefined
-  /** How long an expired or destroyed sandbox is kept. Default: 30 days. */
-  sandboxRetentionMs?: number | undefined
+  /** How long an expired or destroyed sandbox is kept, in seconds. Default: 30 days. */
+  sandboxRetentionSec?: number | undefined
   /** Where files are that are kept with Anthropic. */
   anthropic?: AnthropicConnection | undefined
 }
@@ -106,7 +106,7 @@ async function sweepParts(
   else {
     // Before the blobs are looked at: those of the snapshots that go are then unused.
     if (!dryRun && !resume) {
-      const { sandboxRetentionMs: retentionMs = DEFAULT_SANDBOX_RETENTION_MS } = config
+      const retentionMs = (config.sandboxRetentionSec ?? SANDBOX_RETENTION_SECONDS) * 1000
       const bodies = new Bodies(s3, bucketName, scope)
       counts.cleared += await sweepSandboxes({ table, scope, now, retentionMs, bodies, timeIsUp })
     }

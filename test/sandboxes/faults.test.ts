@@ -135,7 +135,7 @@ async function expectSound({ world }: Prepared, place: string): Promise<void> {
   world.advance(RETENTION_MS)
   for (const id of ['a', 'b']) {
     const request = { scope, id, olderThanMs: 0, dryRun: false, waitMs: 0 }
-    await runScopeSweep({ ...engines, now, sandboxRetentionMs: RETENTION_MS }, request, () => false)
+    await runScopeSweep({ ...engines, now, sandboxRetentionSec: RETENTION_MS / 1000 }, request, () => false)
   }
   const [sandboxId, seq] = latest?.split('#') ?? []
   const kept = await store.getSnapshot(sandboxId ?? '', Number(seq))

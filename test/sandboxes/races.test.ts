@@ -22,7 +22,7 @@ let sweeps = 0
 
 function sweep({ scope, now }: SandboxWorld, clients: Clients = engines) {
   const request = { scope, id: `sweep-${++sweeps}`, olderThanMs: 0, dryRun: false, waitMs: 0 }
-  return runScopeSweep({ ...engines, ...clients, now, sandboxRetentionMs: RETENTION_MS }, request, () => false)
+  return runScopeSweep({ ...engines, ...clients, now, sandboxRetentionSec: RETENTION_MS / 1000 }, request, () => false)
 }
 
 /** What of a sweep is of sandboxes. */

@@ -8,7 +8,7 @@ afterAll(engines.stop)
 
 function sweep({ scope, now }: SandboxWorld, dryRun = false) {
   const request = { scope, id: `sweep-${now()}`, olderThanMs: 0, dryRun, waitMs: 0 }
-  const config = { ...engines, now, sandboxRetentionMs: RETENTION_MS }
+  const config = { ...engines, now, sandboxRetentionSec: RETENTION_MS / 1000 }
   return runScopeSweep(config, request, () => false)
 }
 

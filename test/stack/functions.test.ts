@@ -48,6 +48,7 @@ test.for([
   ['instances', 512, 29],
   ['keys', 512, 29],
   ['memory', 1_769, 29],
+  ['sandboxes', 1_769, 29],
   ['sweep', 1_024, 900],
 ] as const)('memory and time of %s', ([name, MemorySize, Timeout]) => {
   expect(functions.get(name)).toMatchObject({ MemorySize, Timeout })
@@ -99,11 +100,15 @@ test('only the API invokes the functions of the API', () => {
   expect(allowed.sort()).toEqual(answering.sort())
 })
 
-test('a task is kept for 30 days, or as long as the stack is told', () => {
+test.for([
+  ['memory', 'memoryRetention', 'SANDBOX_MEMORY_RETENTION_SEC'],
+  ['sandboxes', 'sandboxRetention', 'SANDBOX_RETENTION_SEC'],
+  ['sweep', 'sandboxRetention', 'SANDBOX_RETENTION_SEC'],
+] as const)('%s keeps for 30 days, or as long as the stack is told by %s', ([service, property, variable]) => {
   const retention = (from: typeof template) =>
-    resources(from, 'AWS::Lambda::Function').find(([, { Metadata }]) => Metadata['sandkeep:function'] === 'memory')?.[1]
-      .Properties.Environment.Variables.SANDBOX_MEMORY_RETENTION_SEC
+    resources(from, 'AWS::Lambda::Function').find(([, { Metadata }]) => Metadata['sandkeep:function'] === service)?.[1]
+      .Properties.Environment.Variables[variable]
   expect(retention(template)).toBe('2592000')
-  expect(retention(synth({ memoryRetention: Duration.hours(1) }))).toBe('3600')
-  expect(() => synth({ memoryRetention: Duration.seconds(0) })).toThrow('memoryRetention')
+  expect(retention(synth({ [property]: Duration.hours(1) }))).toBe('3600')
+  expect(() => synth({ [property]: Duration.seconds(0) })).toThrow(property)
 })

@@ -7,7 +7,7 @@ export interface Statement {
   Resource: unknown
 }
 
-/** What a function's role may do, by resource: `table`, `bucket`, `bucket/PREFIX*`, `sweep`, `logs`. */
+/** What a function's role may do, by resource: `table`, `bucket`, `bucket/PREFIX*`, `logs`, or a function's name. */
 export function grants(template: Template, service: string): Record<string, string[]> {
   const found = resources(template, 'AWS::Lambda::Function').find(
     ([, { Metadata }]) => Metadata['sandkeep:function'] === service,
@@ -28,12 +28,10 @@ export function grants(template: Template, service: string): Record<string, stri
 function named(template: Template, resource: unknown): string {
   const [table] = Object.keys(template.findResources('AWS::DynamoDB::Table'))
   const [bucket] = Object.keys(template.findResources('AWS::S3::Bucket'))
-  const [sweep] =
-    resources(template, 'AWS::Lambda::Function').find(
-      ([, { Metadata }]) => Metadata['sandkeep:function'] === 'sweep',
-    ) ?? []
+  const functions = resources(template, 'AWS::Lambda::Function')
+  const called = functions.find(([id]) => JSON.stringify(resource) === `{"Fn::GetAtt":["${id}","Arn"]}`)
+  if (called) return String(called[1].Metadata['sandkeep:function'])
   return JSON.stringify(resource)
-    .replace(`{"Fn::GetAtt":["${sweep}","Arn"]}`, 'sweep')
     .replace(`{"Fn::GetAtt":["${table}","Arn"]}`, 'table')
     .replace(`{"Fn::GetAtt":["${bucket}","Arn"]}`, 'bucket')
     .replace(/^\{"Fn::Join":\["",\[bucket,"(.*)"\]\]\}$/, 'bucket$1')

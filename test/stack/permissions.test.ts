@@ -37,12 +37,27 @@ test.for([
   ],
   ['project-md', { logs, table: dynamodb('BatchGetItem', 'Query') }],
   [
+    'sandboxes',
+    {
+      logs,
+      table: dynamodb('BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
+      'bucket/blobs/*': ['s3:GetObject'],
+      'bucket/bundles/*': ['s3:GetObject'],
+      'bucket/bodies/*': objects,
+      'bucket/staging/*': ['s3:GetObject', 's3:PutObject'],
+      bucket: ['s3:ListBucket'],
+      bundles: ['lambda:InvokeFunction'],
+    },
+  ],
+  [
     'sweep',
     {
       logs,
       table: dynamodb('DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
       'bucket/blobs/*': ['s3:DeleteObjectVersion'],
       'bucket/bodies/*': ['s3:DeleteObjectVersion', 's3:DeleteObject', 's3:GetObject'],
+      'bucket/bundles/*': ['s3:DeleteObjectVersion', 's3:GetObject'],
+      'bucket/files/*': ['s3:DeleteObject'],
       'bucket/projects/*': ['s3:DeleteObject'],
       'bucket/staging/*': ['s3:DeleteObjectVersion'],
       bucket: ['s3:ListBucket', 's3:ListBucketVersions'],

@@ -41,7 +41,7 @@ const METHOD_ARN = 'arn:aws:execute-api:us-east-1:000000000000:api/stage/POST/x'
 
 type TestOptions = SandboxCheckpointStoreOptions &
   Pick<MemoryHandlerConfig, 'memoryRetentionSec'> &
-  Pick<SandboxHandlerConfig, 'sandboxRetentionMs'> &
+  Pick<SandboxHandlerConfig, 'sandboxRetentionSec'> &
   Partial<BundlesRequester> &
   Pick<FilesHandlerConfig, 'anthropic' | 'corsOrigins' | 'filesBackend'>
 

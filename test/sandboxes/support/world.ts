@@ -21,7 +21,7 @@ export function sandboxWorld(engines: Engines, scope = engines.freshScope()) {
   let time = Date.now() + 60 * MINUTE_MS
   const now = () => time
   const storeWith = (clients: Clients = engines) =>
-    createSandboxStore({ ...engines, ...clients, scope, now, sandboxRetentionMs: RETENTION_MS })
+    createSandboxStore({ ...engines, ...clients, scope, now, sandboxRetentionSec: RETENTION_MS / 1000 })
   const store = storeWith()
   const blobs = createBlobStore({ ...engines, scope, now })
   const put = async (text: string): Promise<SandboxSnapshotFileEntry> => {
