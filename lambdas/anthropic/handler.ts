@@ -1,4 +1,3 @@
-import * as z from 'zod'
 import { CONTAINER_LIFE_MS, type ContainerRecord } from '../../src/anthropic/containers.ts'
 import { type MessagesRequest, passMessages } from '../../src/anthropic/messages.ts'
 import { createRegistry, type Registry } from '../../src/anthropic/registry.ts'
@@ -14,15 +13,7 @@ import { timestamp } from '../shared/timestamp.ts'
 import { errorShape } from './error-shape.ts'
 import { requestContent } from './request-content.ts'
 import { ROUTES } from './routes.ts'
-
-const listInput = z.strictObject({
-  limit: z
-    .string()
-    .regex(/^\d{1,9}$/, 'must be a whole number')
-    .transform(Number)
-    .optional(),
-  page: z.string().optional(),
-})
+import { listInput } from './schemas.ts'
 
 /** The proxy of Anthropic's Messages API, which keeps each caller to the containers and files of its own. */
 export function createHandler(config: FilesHandlerConfig): StreamHandler {

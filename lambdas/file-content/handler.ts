@@ -1,4 +1,3 @@
-import * as z from 'zod'
 import { attachment } from '../../src/files/disposition.ts'
 import type { FileStore } from '../../src/files/types.ts'
 import { filesOf } from '../files/handler.ts'
@@ -10,12 +9,10 @@ import { query } from '../shared/query.ts'
 import type { StreamCall } from '../shared/request.ts'
 import { createStreamHandler, type StreamHandler } from '../shared/stream.ts'
 import { ROUTES } from './routes.ts'
+import { input } from './schemas.ts'
 
 /** Names the place in the storage to those who ask not to be redirected there. */
 const LOCATION_HEADER = 'x-sandbox-location'
-
-/** `manual`: for browsers, in which a redirect to another origin is followed blindly, under the origin `null`. */
-const input = z.strictObject({ redirect: z.literal('manual').optional() })
 
 /** The contents of files: streamed, or a redirect to the storage. */
 export function createHandler(config: FilesHandlerConfig): StreamHandler {

@@ -1,7 +1,6 @@
-import * as z from 'zod'
 import { ForbiddenError } from '../../src/errors.ts'
 import { createFileStore } from '../../src/files/store.ts'
-import { FILE_SCOPES, type FileRecord, type FileStore } from '../../src/files/types.ts'
+import type { FileRecord, FileStore } from '../../src/files/types.ts'
 import { hasRight } from '../shared/access.ts'
 import { actingUser, userOf } from '../shared/acting-user.ts'
 import { action, parseInput } from '../shared/action.ts'
@@ -14,27 +13,7 @@ import { timestamp } from '../shared/timestamp.ts'
 import type { UploadForm } from './form.ts'
 import { requestContent } from './request-content.ts'
 import { ROUTES } from './routes.ts'
-
-const wholeNumber = z
-  .string()
-  .regex(/^\d{1,9}$/, 'must be a whole number')
-  .transform(Number)
-const nothing = z.strictObject({})
-const placement = { scope: z.enum(FILE_SCOPES).default('user'), origin: z.literal('sandbox').optional() }
-const formFields = z.strictObject({ ...placement, expires_in_seconds: wholeNumber.optional() })
-const upload = z.strictObject({
-  ...placement,
-  filename: z.string(),
-  mime_type: z.string(),
-  size_bytes: z.number(),
-  sha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/i, 'must be 64 hex digits')
-    .transform((hex) => hex.toLowerCase())
-    .optional(),
-  expires_in_seconds: z.number().optional(),
-})
-const list = z.strictObject({ limit: wholeNumber.optional(), page: z.string().optional() })
+import { formFields, list, nothing, upload } from './schemas.ts'
 
 /** The files service, without the contents of files. */
 export function createHandler(config: FilesHandlerConfig): ApiHandler {

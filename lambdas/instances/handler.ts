@@ -1,4 +1,3 @@
-import * as z from 'zod'
 import { createInstanceStore } from '../../src/instances/store.ts'
 import type { SandboxInstanceStore } from '../../src/instances/types.ts'
 import { action } from '../shared/action.ts'
@@ -9,20 +8,7 @@ import type { HandlerConfig } from '../shared/config.ts'
 import { fixedJson } from '../shared/fixed-json.ts'
 import type { Call } from '../shared/request.ts'
 import { ROUTES } from './routes.ts'
-
-const byKey = z.strictObject({ key: z.string().min(1) })
-const upsert = z.strictObject({
-  // What else a record holds is the caller's, and kept.
-  record: z.looseObject({
-    key: z.string().min(1),
-    provider: z.string(),
-    providerSandboxId: z.string(),
-    latestSnapshotId: z.string().exactOptional(),
-    threadId: z.string(),
-    latestRunId: z.string().exactOptional(),
-    updatedAt: z.number(),
-  }),
-})
+import { byKey, upsert } from './schemas.ts'
 
 /** The instances service. */
 export function createHandler(config: HandlerConfig): ApiHandler {

@@ -1,15 +1,6 @@
-import * as z from 'zod'
 import { ForbiddenError, NotFoundError } from '../../src/errors.ts'
 import { allows, createKeyStore } from '../../src/keys/store.ts'
-import {
-  type ApiKeyRecord,
-  type KeyBinding,
-  type KeyLookup,
-  type KeyStore,
-  RIGHTS,
-  ROLES,
-} from '../../src/keys/types.ts'
-import { isScopeName } from '../../src/tenancy/scope.ts'
+import type { ApiKeyRecord, KeyBinding, KeyLookup, KeyStore } from '../../src/keys/types.ts'
 import { hasRight } from '../shared/access.ts'
 import { action } from '../shared/action.ts'
 import { json, noContent } from '../shared/answer.ts'
@@ -20,24 +11,7 @@ import { fixedJson } from '../shared/fixed-json.ts'
 import type { Principal } from '../shared/request.ts'
 import { timestamp } from '../shared/timestamp.ts'
 import { ROUTES } from './routes.ts'
-
-const scopeName = z
-  .string()
-  .refine(
-    (name) => name === '*' || isScopeName(name),
-    'must be * or 1 to 128 characters of A-Z a-z 0-9 . _ -, the first a letter or a digit',
-  )
-const create = z.strictObject({
-  name: z.string().min(1).max(128),
-  role: z.enum(ROLES),
-  bindings: z
-    .array(z.strictObject({ tenant: scopeName, project: scopeName }))
-    .min(1)
-    .max(100),
-  rights: z.array(z.enum(RIGHTS)).max(RIGHTS.length).default([]),
-})
-const list = z.strictObject({ page: z.string().optional() })
-const revoke = z.strictObject({ id: z.string() })
+import { create, list, revoke } from './schemas.ts'
 
 /** Keys of a page: with as many bindings as may be, they are within what a function answers. */
 const PAGE_KEYS = 100

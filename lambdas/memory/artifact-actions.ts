@@ -1,5 +1,4 @@
 import type { APIGatewayProxyResult } from 'aws-lambda'
-import * as z from 'zod'
 import { NotFoundError } from '../../src/errors.ts'
 import { INLINE_LIMIT_BYTES } from '../../src/limits.ts'
 import { checkContentType } from '../../src/memory/names.ts'
@@ -12,19 +11,10 @@ import { noneMatchNames } from '../shared/etag.ts'
 import { timestamp } from '../shared/timestamp.ts'
 import { shownArtifact } from './answers.ts'
 import { artifactOf } from './path-parameters.ts'
-import { type ArtifactConditions, type ArtifactContent, noParameters } from './request-content.ts'
+import type { ArtifactConditions, ArtifactContent } from './request-content.ts'
 import type { MemoryAction } from './routes.ts'
+import { noParameters, upload } from './schemas.ts'
 import type { Memory } from './service.ts'
-
-const upload = z.strictObject({
-  size_bytes: z.int().min(0),
-  content_type: z.string().default('application/octet-stream'),
-  sha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/i, 'must be 64 hex digits')
-    .transform((hex) => hex.toLowerCase())
-    .optional(),
-})
 
 type ArtifactAction = Extract<MemoryAction, `${string}Artifact` | `${string}Upload`>
 

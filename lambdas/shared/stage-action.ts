@@ -8,7 +8,7 @@ import { json } from './answer.ts'
 import type { HandlerConfig } from './config.ts'
 import { presigned } from './presigned.ts'
 
-const stageUpload = z.strictObject({
+export const stageUpload = z.strictObject({
   size_bytes: z.int().min(1).max(STAGED_LIMIT_BYTES),
   sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lowercase hex digits'),
 })

@@ -1,0 +1,4 @@
+import * as z from 'zod'
+
+/** `manual`: for browsers, in which a redirect to another origin is followed blindly, under the origin `null`. */
+export const input = z.strictObject({ redirect: z.literal('manual').optional() })
