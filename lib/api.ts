@@ -120,12 +120,13 @@ export class SandkeepApi extends Construct {
         for (const method of methods) {
           resource.addMethod(method, integration, { authorizer, authorizationType: AuthorizationType.CUSTOM })
         }
-        if (cors && props.corsOrigins.length > 0) {
+        const readable = cors === true && props.corsOrigins.length > 0
+        if (readable) {
           // Browsers ask without credentials.
           resource.addMethod('OPTIONS', integration, { authorizationType: AuthorizationType.NONE })
           methods.push('OPTIONS')
         }
-        refuseOtherMethods(resource, methods)
+        refuseOtherMethods(resource, methods, readable)
       }
     }
   }

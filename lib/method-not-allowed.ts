@@ -8,6 +8,11 @@ import {
 
 const STATUS = '405'
 
+const corsHeaders = [
+  'method.response.header.access-control-allow-origin',
+  'method.response.header.access-control-expose-headers',
+]
+
 /** The types that common clients send. The gateway answers 415 to a body of another type before it sees the method. */
 const requestTypes = [
   'application/json',
@@ -17,8 +22,11 @@ const requestTypes = [
   'text/plain',
 ]
 
-/** Answers every method that the resource does not have with 405 and the methods that it has, without a function. */
-export function refuseOtherMethods(resource: IResource, allowed: readonly string[]): void {
+/**
+ * Answers every method that the resource does not have with 405 and the methods that it has, without a function.
+ * @param readable whether pages of other origins may read it
+ */
+export function refuseOtherMethods(resource: IResource, allowed: readonly string[], readable: boolean): void {
   const allow = [...allowed].sort().join(', ')
   const message = `This path takes ${allow}.`
   const integration = new MockIntegration({
@@ -33,6 +41,7 @@ export function refuseOtherMethods(resource: IResource, allowed: readonly string
         responseParameters: {
           'method.response.header.allow': `'${allow}'`,
           'method.response.header.x-request-id': 'context.requestId',
+          ...(readable && Object.fromEntries(corsHeaders.map((header) => [header, "'*'"]))),
         },
         responseTemplates: {
           'application/json': JSON.stringify({ error: { code: 'method_not_allowed', message } }),
@@ -48,6 +57,7 @@ export function refuseOtherMethods(resource: IResource, allowed: readonly string
         responseParameters: {
           'method.response.header.allow': true,
           'method.response.header.x-request-id': true,
+          ...(readable && Object.fromEntries(corsHeaders.map((header) => [header, true]))),
         },
       },
     ],
