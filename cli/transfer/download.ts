@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash as oneHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import type { PresignedRequest } from '../../src/blobs/types.ts'
 import { DamagedContentError } from '../errors.ts'
@@ -29,14 +29,40 @@ export async function downloadBlob(
         written += (await handle.write(chunk, written)).bytesWritten
       }
     }
-    const sha256 = hash.digest('hex')
-    if (size !== expected.size || sha256 !== expected.sha256) {
-      throw new DamagedContentError(
-        `A download came as ${size} bytes with hash ${sha256} instead of ${expected.size} bytes with hash ${expected.sha256}.`,
-      )
-    }
+    check({ size, sha256: hash.digest('hex') }, expected)
   } finally {
     if (!answer.complete) answer.destroy()
     await handle.close()
   }
+}
+
+/**
+ * Downloads one small blob into memory, and checks that it is what it should be.
+ * @throws as `downloadBlob`
+ */
+export async function readBlob(
+  transport: Transport,
+  request: PresignedRequest,
+  expected: { sha256: string; size: number },
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const answer = await transport.send(request, null, signal)
+  if (answer.statusCode !== 200) throw await refusal(answer, 'a download')
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > expected.size) break
+    chunks.push(chunk)
+  }
+  const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+  check({ size, sha256: oneHash('sha256', bytes) }, expected)
+  return bytes
+}
+
+function check(came: { sha256: string; size: number }, expected: { sha256: string; size: number }): void {
+  if (came.size === expected.size && came.sha256 === expected.sha256) return
+  throw new DamagedContentError(
+    `A download came as ${came.size} bytes with hash ${came.sha256} instead of ${expected.size} bytes with hash ${expected.sha256}.`,
+  )
 }

@@ -1,4 +1,5 @@
 import type { BlobExchange } from '../../src/blobs/types.ts'
+import type { BundleDownload } from '../../src/bundles/types.ts'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import type { Transport } from '../transfer/transport.ts'
 import { applyPlan } from './apply.ts'
@@ -17,7 +18,9 @@ export interface RestoreInput {
   /** The target: an absolute path; made when it is missing. */
   root: string
   entries: ReadonlyArray<SandboxSnapshotEntry>
-  blobs: BlobExchange
+  blobs: Pick<BlobExchange, 'prepareDownloads'>
+  /** See `StageInput`. While they are on their way, the target is looked at. */
+  bundles?: Promise<ReadonlyArray<BundleDownload>>
   transport: Transport
   cache: StatCache
   protectedPaths: ProtectedPaths
@@ -74,6 +77,7 @@ export async function restoreWorkspace(input: RestoreInput): Promise<Restored> {
       files: plan.files,
       sources: plan.sources,
       blobs: input.blobs,
+      bundles: (await input.bundles) ?? [],
       transport: input.transport,
       signal,
       onBlob: (size) => input.progress.advance(size),

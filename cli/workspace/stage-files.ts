@@ -2,16 +2,22 @@ import { constants } from 'node:fs'
 import { chmod, copyFile } from 'node:fs/promises'
 import pMap from 'p-map'
 import type { BlobExchange, PresignedRequest } from '../../src/blobs/types.ts'
+import type { BundleDownload } from '../../src/bundles/types.ts'
 import type { SandboxSnapshotFileEntry } from '../../src/checkpoints/types.ts'
 import { EXCHANGE_LIMIT } from '../../src/limits.ts'
 import { RefusedError } from '../errors.ts'
 import { count, printablePath } from '../format.ts'
-import { downloadBlob } from '../transfer/download.ts'
+import { downloadBlob, readBlob } from '../transfer/download.ts'
 import { withRequest } from '../transfer/retry.ts'
 import { TRANSFERS, type Transport } from '../transfer/transport.ts'
 import { hashFile } from './hash.ts'
 import { sha256OfKey } from './manifest.ts'
 import { join } from './paths.ts'
+import { stageBundles } from './stage-bundles.ts'
+import { StagedFiles } from './staged-files.ts'
+
+/** Up to this size a blob is in memory whole before it is written, which is the faster way. */
+const SMALL_BYTES = 262_144
 
 export interface StageInput {
   root: string
@@ -20,7 +26,9 @@ export interface StageInput {
   files: ReadonlyArray<SandboxSnapshotFileEntry>
   /** Content that the target has: blob key to path. */
   sources: ReadonlyMap<string, string>
-  blobs: BlobExchange
+  blobs: Pick<BlobExchange, 'prepareDownloads'>
+  /** Where contents come from in few requests; the others, and what a bundle fails to bring, by themselves. */
+  bundles: ReadonlyArray<BundleDownload>
   transport: Transport
   signal: AbortSignal
   /** Told of each blob that is there. */
@@ -29,7 +37,7 @@ export interface StageInput {
 
 export interface Staged {
   /** Where each file lies ready, with its mode: path to staged file. */
-  files: Map<string, string>
+  files: ReadonlyMap<string, string>
   downloads: number
   bytes: number
 }
@@ -40,44 +48,39 @@ export interface Staged {
  * @throws RefusedError when the store does not have a blob, or has it in another size than the checkpoint says.
  */
 export async function stageFiles(input: StageInput): Promise<Staged> {
-  const staged: Staged = { files: new Map(), downloads: 0, bytes: 0 }
-  const byKey = Map.groupBy(input.files, ({ blobKey }) => blobKey)
-  const nameOf = new Map([...byKey.keys()].map((key, index) => [key, join(input.folder, String(index))]))
-  const download: string[] = []
+  const { transport, signal, bundles } = input
+  const staged = new StagedFiles(input.folder, input.files, input.onBlob)
+  const there = [...staged.wanted.keys()].filter((key) => input.sources.has(key))
   await pMap(
-    byKey,
-    async ([key, entries]) => {
-      if (!(await copyFromTarget(input, key, nameOf.get(key) ?? ''))) download.push(key)
-      else await spread(input, entries, nameOf.get(key) ?? '', staged)
+    there,
+    async (key) => {
+      if (await copyFromTarget(input, key, staged.wanted.get(key)?.path ?? '')) await staged.spread(key)
     },
-    { concurrency: TRANSFERS, signal: input.signal },
+    { concurrency: TRANSFERS, signal },
   )
-  for await (const requests of prepared(input, download, byKey)) {
+  const came = await stageBundles({ bundles, staged, transport, signal })
+  for await (const requests of prepared(input, [...staged.wanted.keys()], staged)) {
     await pMap(
       requests,
       async ([key, request]) => {
-        const entries = byKey.get(key) ?? []
-        const size = entries[0]?.size ?? 0
-        await downloadOne(input, key, entries, request, nameOf.get(key) ?? '')
-        staged.downloads += 1
-        staged.bytes += size
-        await spread(input, entries, nameOf.get(key) ?? '', staged)
+        const { size = 0 } = staged.wanted.get(key) ?? {}
+        await downloadOne(input, key, request, staged)
+        came.downloads += 1
+        came.bytes += size
       },
-      { concurrency: TRANSFERS, signal: input.signal },
+      { concurrency: TRANSFERS, signal },
     )
   }
-  return staged
+  return { files: staged.ready, ...came }
 }
-
-type FilesByKey = ReadonlyMap<string, ReadonlyArray<SandboxSnapshotFileEntry>>
 
 /** The requests for all keys, a batch at a time; the next batch is asked for while the one before is used. */
 async function* prepared(
   input: StageInput,
   keys: readonly string[],
-  byKey: FilesByKey,
+  staged: StagedFiles,
 ): AsyncGenerator<Array<[string, PresignedRequest]>> {
-  const batchAt = (start: number) => prepare(input, keys.slice(start, start + EXCHANGE_LIMIT), byKey)
+  const batchAt = (start: number) => prepare(input, keys.slice(start, start + EXCHANGE_LIMIT), staged)
   let next = batchAt(0)
   for (let start = 0; start < keys.length; start += EXCHANGE_LIMIT) {
     const current = await next
@@ -91,7 +94,7 @@ async function* prepared(
 async function prepare(
   { blobs, signal }: StageInput,
   keys: string[],
-  byKey: FilesByKey,
+  { wanted }: StagedFiles,
 ): Promise<Array<[string, PresignedRequest]>> {
   signal.throwIfAborted()
   const requests: Array<[string, PresignedRequest]> = []
@@ -99,7 +102,7 @@ async function prepare(
   const missing: SandboxSnapshotFileEntry[] = []
   const damaged: string[] = []
   for (const answer of await blobs.prepareDownloads(keys)) {
-    const files = byKey.get(answer.key) ?? []
+    const { files = [] } = wanted.get(answer.key) ?? {}
     if (answer.download === null) {
       missing.push(...files)
       continue
@@ -128,23 +131,22 @@ function lost(files: ReadonlyArray<SandboxSnapshotFileEntry>): RefusedError {
 async function downloadOne(
   { blobs, transport, signal }: StageInput,
   key: string,
-  entries: ReadonlyArray<SandboxSnapshotFileEntry>,
   request: PresignedRequest,
-  file: string,
+  staged: StagedFiles,
 ): Promise<void> {
+  const wanted = staged.wanted.get(key)
+  if (wanted === undefined) return
   const renew = async () => {
     const fresh = (await blobs.prepareDownloads([key]))[0]?.download ?? null
-    if (fresh === null) throw lost(entries)
+    if (fresh === null) throw lost(wanted.files)
     return fresh
   }
-  const expected = { sha256: sha256OfKey(key), size: entries[0]?.size ?? 0 }
-  await withRequest(
-    request,
-    renew,
-    (ready) => downloadBlob(transport, ready, expected, file, signal),
-    undefined,
-    signal,
-  )
+  const transfer = async (ready: PresignedRequest) => {
+    if (wanted.size > SMALL_BYTES) await downloadBlob(transport, ready, wanted, wanted.path, signal)
+    else await staged.write(key, await readBlob(transport, ready, wanted, signal))
+  }
+  await withRequest(request, renew, transfer, undefined, signal)
+  await staged.spread(key)
 }
 
 async function copyFromTarget({ root, sources, signal }: StageInput, key: string, file: string): Promise<boolean> {
@@ -159,25 +161,4 @@ async function copyFromTarget({ root, sources, signal }: StageInput, key: string
     // The file changed or went since it was compared: its content is downloaded instead.
     return error instanceof Error && !('code' in error && error.code === 'ENOSPC') ? false : Promise.reject(error)
   }
-}
-
-/** Gives each entry its own file, with its mode; the first takes the one that is there. */
-async function spread(
-  input: StageInput,
-  entries: ReadonlyArray<SandboxSnapshotFileEntry>,
-  file: string,
-  staged: Staged,
-): Promise<void> {
-  for (const [index, { path, mode }] of [...entries.entries()].reverse()) {
-    const own = index === 0 ? file : `${file}.${index}`
-    if (index > 0) await copyFile(file, own, constants.COPYFILE_FICLONE)
-    await chmod(own, modeFor(mode))
-    staged.files.set(path, own)
-  }
-  input.onBlob(entries[0]?.size ?? 0)
-}
-
-/** Set-user-id and the like are not restored: they would hand on the rights of whoever restores. */
-function modeFor(mode: number | undefined): number {
-  return mode === undefined ? 0o666 & ~process.umask() : mode & 0o777
 }

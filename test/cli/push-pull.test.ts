@@ -598,6 +598,7 @@ describe('pull', () => {
       root: target,
       folder: staging,
       files: [entry],
+      bundles: [],
       sources: new Map([[entry.blobKey, 'stale']]),
       blobs: fake.client.blobs,
       transport,

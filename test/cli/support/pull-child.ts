@@ -1,4 +1,5 @@
 // Restores a checkpoint, and is killed by itself right before its n-th change of the file system.
+import syncFs from 'node:fs'
 import fs from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 
@@ -11,16 +12,21 @@ function beforeChange(): void {
 }
 
 type Change = (...args: unknown[]) => unknown
-const mutable = fs as unknown as Record<string, Change>
-for (const name of ['mkdir', 'rename', 'symlink', 'unlink', 'rm', 'rmdir', 'chmod', 'copyFile', 'writeFile', 'open']) {
-  const original = mutable[name]
-  if (original === undefined) throw new Error(`no ${name}`)
-  mutable[name] = (...args) => {
-    // Opening to read changes nothing.
-    if (name !== 'open' || args[1] === 'w') beforeChange()
-    return original(...args)
+function killBefore(module: object, names: readonly string[]): void {
+  const mutable = module as Record<string, Change>
+  for (const name of names) {
+    const original = mutable[name]
+    if (original === undefined) throw new Error(`no ${name}`)
+    mutable[name] = (...args) => {
+      // Opening to read changes nothing.
+      if (!name.startsWith('open') || args[1] === 'w') beforeChange()
+      return original(...args)
+    }
   }
 }
+const names = ['mkdir', 'rename', 'symlink', 'unlink', 'rm', 'rmdir', 'chmod', 'copyFile', 'writeFile', 'open']
+killBefore(fs, names)
+killBefore(syncFs, [...names.map((name) => `${name}Sync`), 'writeSync', 'fchmodSync'])
 syncBuiltinESMExports()
 
 const { restoreWorkspace } = await import('../../../cli/workspace/restore.ts')
@@ -36,7 +42,6 @@ await restoreWorkspace({
   root: target,
   entries,
   blobs: {
-    prepareUploads: async () => [],
     prepareDownloads: async (keys) =>
       keys.map((key) => {
         const download = {

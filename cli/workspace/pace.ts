@@ -1,0 +1,19 @@
+/** A small file takes a tenth of this on a local disk, and more than this where each call goes over a network. */
+const SLOW_MS = 0.3
+/** How much the last one counts. */
+const WEIGHT = 0.1
+
+/** How long the file system takes for one file. */
+export class Pace {
+  #averageMs = 0
+
+  /** Whether it is worth the thread pool. Once it is, it stays so. */
+  get isSlow(): boolean {
+    return this.#averageMs > SLOW_MS
+  }
+
+  note(ms: number): void {
+    // One that was held up by something else is not the pace.
+    this.#averageMs += WEIGHT * (Math.min(ms, 4 * SLOW_MS) - this.#averageMs)
+  }
+}
