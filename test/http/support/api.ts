@@ -141,7 +141,10 @@ type Service = [answer: Answer, routes: readonly Route[]]
 /** The service that has a route of the path, the route's own path, and the parameters in it as they were sent. */
 function findService(services: readonly Service[], pathname: string) {
   for (const [answer, routes] of services) {
-    for (const { path } of routes) {
+    // As in the gateway: a path without parameters goes before one with them.
+    for (const { path } of routes.toSorted(
+      (left, right) => left.path.split('{').length - right.path.split('{').length,
+    )) {
       const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
       const match = pattern.exec(pathname)
       if (match) return { answer, resource: path, pathParameters: match.groups && { ...match.groups } }
