@@ -34,6 +34,7 @@ export async function stageBundles({ bundles, staged, transport, signal }: Bundl
         if (entries.length === 0) return
         came.downloads += 1
         const take = ({ key, size }: { key: string; size: number }, bytes: Buffer) => {
+          if (!staged.wanted.has(key)) return undefined
           came.bytes += size
           return staged.write(key, bytes)
         }
