@@ -5,6 +5,7 @@ export const listInput = z.strictObject({
     .string()
     .regex(/^\d{1,9}$/, 'must be a whole number')
     .transform(Number)
-    .optional(),
-  page: z.string().optional(),
+    .optional()
+    .describe('How many, from 1 to 100. Default 20.'),
+  page: z.string().optional().describe('The `next_page` of the page before.'),
 })

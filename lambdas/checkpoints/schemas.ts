@@ -69,7 +69,8 @@ export const sweepList = z.strictObject({
     .string()
     .regex(/^([1-9]\d?|100)$/, 'must be a whole number from 1 to 100')
     .default('20')
-    .transform(Number),
+    .transform(Number)
+    .describe('How many, from 1 to 100.'),
 })
 export const usage = z.strictObject({})
 

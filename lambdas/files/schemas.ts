@@ -20,4 +20,7 @@ export const upload = z.strictObject({
     .optional(),
   expires_in_seconds: z.number().optional(),
 })
-export const list = z.strictObject({ limit: wholeNumber.optional(), page: z.string().optional() })
+export const list = z.strictObject({
+  limit: wholeNumber.optional().describe('How many, from 1 to 100. Default 20.'),
+  page: z.string().optional().describe('The `next_page` of the page before.'),
+})

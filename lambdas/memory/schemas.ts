@@ -8,7 +8,11 @@ const limit = z
   .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
   .default('100')
   .transform(Number)
-export const aPage = z.strictObject({ limit, page: z.string().optional() })
+  .describe('How many, from 1 to 1000.')
+export const aPage = z.strictObject({
+  limit,
+  page: z.string().optional().describe('The `next_page` of the page before.'),
+})
 
 export const upload = z.strictObject({
   size_bytes: z.int().min(0),

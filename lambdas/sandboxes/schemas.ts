@@ -4,11 +4,11 @@ import { isWorkspaceKey, WORKSPACE_KEY_RULE } from '../../src/sandboxes/validate
 import { blobKeys } from '../shared/blob-key.ts'
 
 const MAX_TTL_SECONDS = 2_592_000
-const MAX_LABELS = 64
-const MAX_LABEL_NAME = 128
-const MAX_LABEL_VALUE = 1_024
+export const MAX_LABELS = 64
+export const MAX_LABEL_NAME = 128
+export const MAX_LABEL_VALUE = 1_024
 /** Of the JSON of all labels: with it a sandbox stays a small item. */
-const MAX_LABEL_BYTES = 16_384
+export const MAX_LABEL_BYTES = 16_384
 
 function text(min: number, max: number) {
   return z
@@ -68,11 +68,16 @@ const limit = z
   .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
   .default('100')
   .transform(Number)
-const page = z.string().optional()
+  .describe('How many, from 1 to 1000.')
+const page = z.string().optional().describe('The `next_page` of the page before.')
 
 export const list = z.strictObject({
-  task_id: z.string().refine(isWorkspaceKey, WORKSPACE_KEY_RULE).optional(),
-  status: z.enum(SANDBOX_STATUSES).optional(),
+  task_id: z
+    .string()
+    .refine(isWorkspaceKey, WORKSPACE_KEY_RULE)
+    .optional()
+    .describe('Only those of this workspace key.'),
+  status: z.enum(SANDBOX_STATUSES).optional().describe('Only those of this status.'),
   limit,
   page,
 })
