@@ -7,7 +7,13 @@ import { type LocalGateway, startGateway } from '../../local/gateway/index.ts'
 import { createHandlers, createStreamHandlers } from '../../local/handlers.ts'
 import { type LocalStack, startLocalStack } from '../../local/index.ts'
 import { synthesizeTemplate } from '../../local/template.ts'
+import { createBlobStore } from '../../src/blobs/store.ts'
+import { MIN_BLOBS } from '../../src/bundles/plan.ts'
+import { createBundleStore } from '../../src/bundles/store.ts'
 import { createCheckpointStore } from '../../src/checkpoints/store.ts'
+import type { SandboxSnapshotFileEntry } from '../../src/checkpoints/types.ts'
+import { createFileStore } from '../../src/files/store.ts'
+import { APP_OWNER } from '../../src/files/types.ts'
 import { createMemoryStore } from '../../src/memory/store.ts'
 import { checkpoint } from '../http/support/checkpoint.ts'
 import { injectFaults, refuse } from '../store/support/faults.ts'
@@ -65,7 +71,7 @@ test('the functions are granted the calls that they make, and no others', async 
 
 /**
  * A prune that ended after its commit, and a checkpoint whose body is read for the keys in it; a task that expires, and
- * a summary that no turn refers to.
+ * a summary that no turn refers to; a file that expires, and one whose bytes were left behind.
  */
 async function leaveForTheSweep(): Promise<void> {
   const config = recorder.configOf('killed prune')
@@ -73,7 +79,12 @@ async function leaveForTheSweep(): Promise<void> {
   for (const summary of ['x'.repeat(5_000), '']) {
     await memory.putTurn({ taskId: 'task', turn: 1, meta: '{}', summary, by: 'user:me' })
   }
-  injectFaults(config.s3, 'DeleteObject', [refuse(() => new Error('killed'))])
+  const fileStore = createFileStore({ ...config, scope: { tenant: 'acme', project: 'demo' }, user: APP_OWNER })
+  const file = { filename: 'a', mimeType: 'a/b', scope: 'user', fromSandbox: false, bytes: randomBytes(1) } as const
+  await fileStore.create({ ...file, expiresInSeconds: 3_600 })
+  const { id: deleted } = await fileStore.create(file)
+  injectFaults(config.s3, 'DeleteObject', [refuse(() => new Error('killed')), refuse(() => new Error('killed'))])
+  await fileStore.delete(deleted)
   const store = createCheckpointStore({ ...config, scope: { tenant: 'acme', project: 'demo' } })
   const writer = await store.acquireWriter('v')
   const conversation = [randomBytes(400_000).toString('base64')]
@@ -87,7 +98,24 @@ async function leaveForTheSweep(): Promise<void> {
   }
   await store.deleteCheckpoints({ threadId: 'v', keep: 1, writer })
   await writer.release()
+  await leaveBundles(config)
   recorder.calls.delete('killed prune')
+}
+
+/** Bundles of a checkpoint that is there, and those that they took the place of. */
+async function leaveBundles(config: ReturnType<CallRecorder['configOf']>): Promise<void> {
+  const stores = { ...config, scope: { tenant: 'acme', project: 'demo' } }
+  const blobs = createBlobStore(stores)
+  const files: SandboxSnapshotFileEntry[] = []
+  for (let index = 0; index < 3 * MIN_BLOBS; index += 1) {
+    const bytes = randomBytes(10)
+    const blobKey = `sandbox-files/sha256/${createHash('sha256').update(bytes).digest('hex')}`
+    await blobs.put(blobKey, bytes)
+    files.push({ kind: 'file', path: `${index}`, blobKey, size: bytes.length })
+  }
+  const bundles = createBundleStore(stores)
+  await bundles.build({ workspaceKey: 't' }, { checkpointId: 'five', createdAt: 1, files })
+  await bundles.build({ workspaceKey: 't' }, { checkpointId: 'five', createdAt: 2, files: files.slice(2 * MIN_BLOBS) })
 }
 
 /** A sweep that finds everything that there is to remove, and one that runs out of time. */

@@ -44,7 +44,10 @@ test('every function runs on Node.js 24, on arm64, and knows the table and the b
 
 test.for([
   ['authorizer', 512, 10],
+  ['bundles', 1_769, 900],
   ['checkpoints', 1_769, 29],
+  ['file-content', 512, 900],
+  ['files', 1_024, 29],
   ['instances', 512, 29],
   ['keys', 512, 29],
   ['memory', 1_769, 29],

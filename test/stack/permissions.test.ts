@@ -12,6 +12,17 @@ test.for([
   ['anthropic', { logs, table: dynamodb('BatchGetItem', 'PutItem', 'Query', 'UpdateItem') }],
   ['authorizer', { logs, table: dynamodb('GetItem') }],
   [
+    'bundles',
+    {
+      logs,
+      table: dynamodb('GetItem', 'UpdateItem'),
+      'bucket/blobs/*': ['s3:GetObject'],
+      'bucket/bodies/*': ['s3:GetObject'],
+      'bucket/bundles/*': ['s3:GetObject', 's3:PutObject'],
+      bucket: ['s3:ListBucket'],
+    },
+  ],
+  [
     'checkpoints',
     {
       logs,
@@ -21,6 +32,24 @@ test.for([
       'bucket/staging/*': ['s3:GetObject', 's3:PutObject'],
       bucket: ['s3:ListBucket', 's3:ListBucketVersions'],
       sweep: ['lambda:InvokeFunction'],
+    },
+  ],
+  [
+    'file-content',
+    {
+      logs,
+      table: dynamodb('DeleteItem', 'GetItem'),
+      'bucket/files/*': ['s3:GetObject'],
+      bucket: ['s3:ListBucket'],
+    },
+  ],
+  [
+    'files',
+    {
+      logs,
+      table: dynamodb('DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),
+      'bucket/files/*': objects,
+      bucket: ['s3:ListBucket'],
     },
   ],
   ['instances', { logs, table: dynamodb('DeleteItem', 'GetItem', 'PutItem') }],
