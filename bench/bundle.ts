@@ -9,13 +9,12 @@ import { App } from 'aws-cdk-lib'
 import { type BuildOptions, build } from 'esbuild'
 import { FUNCTION_METADATA } from '../lib/service-function.ts'
 import { SandkeepStack } from '../lib/stack.ts'
-import { ENVIRONMENT } from '../src/environment.ts'
 import { atMost, type BenchResult, pairOf, type Row } from './harness.ts'
 import { sdkEntry } from './sdk-entry.ts'
 
 const MAX_ZIP_BYTES = 1_048_576
 /** What Lambda itself gives to a function, as far as the functions read it. */
-const LAMBDA_VARIABLES = ['AWS_REGION', 'AWS_LAMBDA_FUNCTION_NAME']
+const LAMBDA_VARIABLES = { AWS_REGION: 'us-east-1', AWS_LAMBDA_FUNCTION_NAME: 'bench' }
 const TURNS = 11
 const WARMUP = 1
 const root = path.dirname(import.meta.dirname)
@@ -28,10 +27,10 @@ export async function bundle(): Promise<BenchResult> {
   const folder = await mkdtemp(path.join(tmpdir(), 'sandkeep-bundle-'))
   try {
     const rows: Row[] = []
-    for (const [service, file] of synthesizeBundles(folder)) {
+    for (const { service, file, variables } of synthesizeBundles(folder)) {
       const base = await buildSdkAlone(service, folder)
       const times = await pairOf(
-        { measured: () => importTime(file), bare: () => importTime(base) },
+        { measured: () => importTime(file, variables), bare: () => importTime(base, variables) },
         { turns: TURNS, warmup: WARMUP },
       )
       rows.push({
@@ -55,25 +54,38 @@ export async function bundle(): Promise<BenchResult> {
   }
 }
 
+interface Bundle {
+  service: string
+  file: string
+  variables: Record<string, string>
+}
+
 /** The functions of the stack with the bundles that the CDK made of them. */
-function synthesizeBundles(folder: string): Array<[service: string, file: string]> {
+function synthesizeBundles(folder: string): Bundle[] {
   const app = new App({ outdir: path.join(folder, 'cdk.out'), analyticsReporting: false })
   const stack = new SandkeepStack(app, 'Sandkeep')
   const assembly = app.synth()
   const { Resources } = assembly.getStackByName(stack.stackName).template as {
     Resources: Record<string, FunctionResource>
   }
-  return Object.values(Resources).flatMap(({ Metadata, Properties }): Array<[string, string]> => {
+  return Object.values(Resources).flatMap(({ Metadata, Properties }): Bundle[] => {
     const service = Metadata?.[FUNCTION_METADATA]
     const archive = Properties?.Code?.S3Key
     if (typeof service !== 'string' || archive === undefined) return []
-    return [[service, path.join(assembly.directory, `asset.${archive.replace(/\.zip$/, '')}`, 'index.mjs')]]
+    const file = path.join(assembly.directory, `asset.${archive.replace(/\.zip$/, '')}`, 'index.mjs')
+    return [{ service, file, variables: variablesOf(Properties) }]
   })
 }
 
 interface FunctionResource {
   Metadata?: Record<string, unknown>
-  Properties?: { Code?: { S3Key?: string } }
+  Properties?: { Code?: { S3Key?: string }; Environment?: { Variables?: Record<string, unknown> } }
+}
+
+/** As the template has them; names that are known only when it is deployed are made up. */
+function variablesOf(properties: FunctionResource['Properties']): Record<string, string> {
+  const variables = Object.entries(properties?.Environment?.Variables ?? {})
+  return Object.fromEntries(variables.map(([name, value]) => [name, typeof value === 'string' ? value : 'bench']))
 }
 
 async function buildSdkAlone(service: string, folder: string): Promise<string> {
@@ -94,12 +106,14 @@ async function buildSdkAlone(service: string, folder: string): Promise<string> {
 }
 
 /** Milliseconds from the start of the import to its end, in a new process. */
-async function importTime(file: string): Promise<number> {
-  const script = `const start = performance.now()
+async function importTime(file: string, variables: Record<string, string>): Promise<number> {
+  // As Lambda has it for functions that stream.
+  const script = `globalThis.awslambda = { streamifyResponse: (handler) => handler }
+    const start = performance.now()
     await import(${JSON.stringify(pathToFileURL(file).href)})
     process.stdout.write(String(performance.now() - start))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
-    env: Object.fromEntries([...Object.values(ENVIRONMENT), ...LAMBDA_VARIABLES].map((name) => [name, 'us-east-1'])),
+    env: { ...variables, ...LAMBDA_VARIABLES },
   })
   return Number(stdout)
 }
