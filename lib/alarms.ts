@@ -69,19 +69,20 @@ export class Alarms extends Construct {
         evaluationPeriods: 3,
         datapointsToAlarm: 2,
       }),
-      alarm('FunctionErrors', 'A function failed instead of answering.', {
-        metric: sumOf(functions.map((each) => each.metricErrors({ period: PERIOD }))),
-        threshold: 0,
-      }),
-      alarm('Throttles', 'Requests are refused for lack of capacity.', {
-        metric: sumOf([
-          ...functions.map((each) => each.metricThrottles({ period: PERIOD })),
-          table.metricThrottledRequestsForOperations({ period: PERIOD, operations }),
-        ]),
-        threshold: 10,
-        evaluationPeriods: 3,
-        datapointsToAlarm: 2,
-      }),
+      ...sums(functions.map((each) => each.metricErrors({ period: PERIOD }))).map((metric, index) =>
+        alarm(`FunctionErrors${index + 1}`, 'A function failed instead of answering.', { metric, threshold: 0 }),
+      ),
+      ...[
+        ...sums(functions.map((each) => each.metricThrottles({ period: PERIOD }))),
+        table.metricThrottledRequestsForOperations({ period: PERIOD, operations }),
+      ].map((metric, index) =>
+        alarm(`Throttles${index + 1}`, 'Requests are refused for lack of capacity.', {
+          metric,
+          threshold: 10,
+          evaluationPeriods: 3,
+          datapointsToAlarm: 2,
+        }),
+      ),
       alarm('Latency', 'One answer in a hundred takes more than ten seconds.', {
         metric: largestOf(answering.map((each) => each.metricDuration({ period: PERIOD, statistic: 'p99' }))),
         threshold: 10_000,
@@ -111,9 +112,12 @@ export class Alarms extends Construct {
 type AlarmOptions = Pick<ConstructorParameters<typeof Alarm>[2], 'metric' | 'threshold'> &
   Partial<ConstructorParameters<typeof Alarm>[2]>
 
-/** `ApiErrors` has the page `api-errors`. */
+/** `Throttles2` has the page `throttles`. */
 function pageOf(name: string): string {
-  return name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()
+  return name
+    .replace(/\d+$/, '')
+    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-')
+    .toLowerCase()
 }
 
 /** A metric that the sweep function writes: see `lambdas/sweep/telemetry.ts`. */
@@ -121,8 +125,13 @@ function sweepMetric(metricName: string, statistic: string, period: Duration): M
   return new Metric({ namespace: 'Sandkeep', metricName, dimensionsMap: { service: 'sweep' }, statistic, period })
 }
 
-function sumOf(metrics: IMetric[]): IMetric {
-  return combined('SUM', metrics)
+/** What an alarm can take together at most. */
+const MAX_METRICS = 10
+
+/** As few sums as can be of all the metrics. */
+function sums(metrics: IMetric[]): IMetric[] {
+  const groups = Object.values(Object.groupBy(metrics, (_metric, index) => Math.floor(index / MAX_METRICS)))
+  return groups.map((group) => combined('SUM', group ?? []))
 }
 
 function largestOf(metrics: IMetric[]): IMetric {

@@ -8,9 +8,13 @@ import {
   RequestAuthorizer,
   ResponseTransferMode,
   RestApi,
+  SecurityPolicy,
 } from 'aws-cdk-lib/aws-apigateway'
+import type { ICertificate } from 'aws-cdk-lib/aws-certificatemanager'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
+import { ARecord, type IHostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53'
+import { ApiGateway } from 'aws-cdk-lib/aws-route53-targets'
 import { Construct } from 'constructs'
 import type { Route } from '../lambdas/shared/routes.ts'
 import { addGatewayResponses } from './gateway-responses.ts'
@@ -42,6 +46,19 @@ export interface SandkeepApiProps {
   readonly throttling: Throttling
   readonly logRetention: RetentionDays
   readonly cloudWatchRole: boolean
+  /** Whether requests are traced with X-Ray. */
+  readonly tracing: boolean
+  /** @default the gateway's own name alone */
+  readonly domain?: ApiDomain | undefined
+}
+
+/** A name of one's own for the API. */
+export interface ApiDomain {
+  readonly name: string
+  /** For the name, in the Region of the stack. */
+  readonly certificate: ICertificate
+  /** Where the name is made to point to the API. @default nowhere: it is done by hand */
+  readonly hostedZone?: IHostedZone
 }
 
 /** The longest that the gateway waits for a function, without a raised quota. */
@@ -92,13 +109,33 @@ export class SandkeepApi extends Construct {
         throttlingBurstLimit: props.throttling.burstLimit,
         accessLogDestination: new LogGroupLogDestination(accessLogs),
         accessLogFormat,
+        tracingEnabled: props.tracing,
       },
+      // Behind a name of its own the API has no other, so that nothing can be set up around it.
+      ...(props.domain && {
+        disableExecuteApiEndpoint: true,
+        domainName: {
+          domainName: props.domain.name,
+          certificate: props.domain.certificate,
+          endpointType: EndpointType.REGIONAL,
+          securityPolicy: SecurityPolicy.TLS_1_2,
+        },
+      }),
     })
     // The output that comes with it ends in a slash, which breaks what is appended to it.
     this.restApi.node.tryRemoveChild('Endpoint')
     const { region, urlSuffix } = Stack.of(this)
     const { stageName } = this.restApi.deploymentStage
-    this.url = `https://${this.restApi.restApiId}.execute-api.${region}.${urlSuffix}/${stageName}`
+    this.url = props.domain
+      ? `https://${props.domain.name}`
+      : `https://${this.restApi.restApiId}.execute-api.${region}.${urlSuffix}/${stageName}`
+    if (props.domain?.hostedZone) {
+      new ARecord(this, 'Name', {
+        zone: props.domain.hostedZone,
+        recordName: props.domain.name,
+        target: RecordTarget.fromAlias(new ApiGateway(this.restApi)),
+      })
+    }
     addGatewayResponses(this.restApi, props.corsOrigins.length > 0)
 
     const authorizer = new RequestAuthorizer(this, 'Authorizer', {

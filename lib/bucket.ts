@@ -1,4 +1,5 @@
 import { Duration, RemovalPolicy } from 'aws-cdk-lib'
+import type { IKey } from 'aws-cdk-lib/aws-kms'
 import {
   BlockPublicAccess,
   Bucket,
@@ -15,6 +16,8 @@ export interface SandkeepBucketProps {
   readonly removalPolicy: RemovalPolicy
   /** Whose pages may send presigned uploads, and read presigned downloads. */
   readonly corsOrigins: readonly string[]
+  /** @default S3's own */
+  readonly encryptionKey?: IKey | undefined
 }
 
 /** The one bucket of all services: private, over TLS only. */
@@ -22,7 +25,9 @@ export class SandkeepBucket extends Bucket {
   constructor(scope: Construct, id: string, props: SandkeepBucketProps) {
     super(scope, id, {
       blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
-      encryption: BucketEncryption.S3_MANAGED,
+      ...(props.encryptionKey
+        ? { encryption: BucketEncryption.KMS, encryptionKey: props.encryptionKey, bucketKeyEnabled: true }
+        : { encryption: BucketEncryption.S3_MANAGED }),
       enforceSSL: true,
       objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
       // The sweep deletes versions, so that a delete which arrives late finds nothing newer.
@@ -53,6 +58,12 @@ export class SandkeepBucket extends Bucket {
         {
           id: 'expire-deleted-files',
           prefix: OBJECT_PREFIXES.files,
+          noncurrentVersionExpiration: Duration.days(1),
+          expiredObjectDeleteMarker: true,
+        },
+        {
+          id: 'expire-deleted-bundles',
+          prefix: OBJECT_PREFIXES.bundles,
           noncurrentVersionExpiration: Duration.days(1),
           expiredObjectDeleteMarker: true,
         },

@@ -1,7 +1,10 @@
 import { Duration, RemovalPolicy, Token } from 'aws-cdk-lib'
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions'
 import { Policy, type PolicyStatement } from 'aws-cdk-lib/aws-iam'
+import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
+import type { ITopic } from 'aws-cdk-lib/aws-sns'
 import { Construct } from 'constructs'
 import { ROUTES as anthropicRoutes } from '../lambdas/anthropic/routes.ts'
 import { ROUTES as checkpointRoutes } from '../lambdas/checkpoints/routes.ts'
@@ -15,9 +18,18 @@ import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
 import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
 import { ENVIRONMENT } from '../src/environment.ts'
 import { MEMORY_RETENTION_SECONDS, SANDBOX_RETENTION_SECONDS } from '../src/limits.ts'
-import { INTEGRATION_TIMEOUT, SandkeepApi, STREAM_TIMEOUT, type Throttling } from './api.ts'
+import { Alarms } from './alarms.ts'
+import {
+  type ApiDomain,
+  INTEGRATION_TIMEOUT,
+  SandkeepApi,
+  type ServiceRoutes,
+  STREAM_TIMEOUT,
+  type Throttling,
+} from './api.ts'
 import { SandkeepBucket } from './bucket.ts'
 import { checkCorsOrigins } from './cors-origins.ts'
+import { SandkeepDashboard } from './dashboard.ts'
 import { fileProvider, invocation, permissions } from './permissions.ts'
 import { ServiceFunction, type ServiceFunctionProps, type ServiceName } from './service-function.ts'
 import { SweepSchedule } from './sweep-schedule.ts'
@@ -83,6 +95,31 @@ export interface SandkeepProps {
    * @default none
    */
   readonly corsOrigins?: readonly string[]
+  /**
+   * A name of one's own for the API, which then answers under no other.
+   * @default the name that the gateway gives
+   */
+  readonly domain?: ApiDomain
+  /**
+   * The key that the table and the bucket are encrypted with.
+   * @default keys of AWS's own
+   */
+  readonly encryptionKey?: IKey
+  /**
+   * How many of a function may run at once, taken from what the account has.
+   * @default as many as the account has left
+   */
+  readonly reservedConcurrency?: Partial<Readonly<Record<ServiceName, number>>>
+  /**
+   * Whether requests are traced with X-Ray.
+   * @default false
+   */
+  readonly tracing?: boolean
+  /**
+   * Told of every alarm, and of its end.
+   * @default nobody: alarms show in CloudWatch
+   */
+  readonly alarmTopic?: ITopic
 }
 
 export interface AnthropicProps {
@@ -106,15 +143,22 @@ export class Sandkeep extends Construct {
     const removalPolicy = props.removalPolicy ?? RemovalPolicy.RETAIN
     const logRetention = props.logRetention ?? RetentionDays.ONE_MONTH
     const corsOrigins = checkCorsOrigins(props.corsOrigins ?? [])
-    const table = new SandkeepTable(this, 'Table', { removalPolicy })
-    const bucket = new SandkeepBucket(this, 'Bucket', { removalPolicy, corsOrigins })
+    const { encryptionKey, reservedConcurrency, tracing = false } = props
+    const sweepRate = props.sweepRate ?? Duration.days(1)
+    const table = new SandkeepTable(this, 'Table', { removalPolicy, encryptionKey })
+    const bucket = new SandkeepBucket(this, 'Bucket', { removalPolicy, corsOrigins, encryptionKey })
     this.table = table
     this.bucket = bucket
 
-    const makeFunction = (id: string, service: ServiceName, more: FunctionProps) =>
-      new ServiceFunction(this, id, {
+    const functions: ServiceFunction[] = []
+    const makeFunction = (id: string, service: ServiceName, more: FunctionProps) => {
+      const reserved = reservedConcurrency?.[service]
+      const made = new ServiceFunction(this, id, {
         service,
         ...more,
+        tracing,
+        ...(reserved !== undefined && { reservedConcurrency: reserved }),
+        ...(encryptionKey && { encryptionKey }),
         tableName: table.tableName,
         bucketName: bucket.bucketName,
         logRetention,
@@ -123,6 +167,9 @@ export class Sandkeep extends Construct {
           ...(more.statements ?? []),
         ],
       })
+      functions.push(made)
+      return made
+    }
 
     const sandboxRetention = {
       [ENVIRONMENT.sandboxRetention]: retention('sandboxRetention', props, SANDBOX_RETENTION_SECONDS),
@@ -145,7 +192,7 @@ export class Sandkeep extends Construct {
       roles: sweep.role ? [sweep.role] : [],
       statements: [invocation(sweep.functionArn)],
     })
-    new SweepSchedule(this, 'SweepSchedule', { handler: sweep, rate: props.sweepRate ?? Duration.days(1) })
+    new SweepSchedule(this, 'SweepSchedule', { handler: sweep, rate: sweepRate })
 
     const files = {
       environment: { ...filesEnvironment(props), [ENVIRONMENT.corsOrigins]: corsOrigins.join(' ') },
@@ -158,6 +205,86 @@ export class Sandkeep extends Construct {
       // The next save or restore asks again.
       retryAttempts: 0,
     })
+    const services: ServiceRoutes[] = [
+      {
+        handler: makeFunction('Anthropic', 'anthropic', {
+          description: "Passes requests on to Anthropic's Messages API.",
+          ...sizes.proxy,
+          ...files,
+        }),
+        routes: anthropicRoutes,
+        streams: true,
+        cors: true,
+      },
+      {
+        handler: makeFunction('Checkpoints', 'checkpoints', {
+          description: 'Checkpoints, leases and blobs.',
+          ...sizes.checkpoints,
+          environment: { [ENVIRONMENT.sweepFunction]: sweep.functionName },
+          statements: [invocation(sweep.functionArn)],
+        }),
+        routes: checkpointRoutes,
+      },
+      {
+        handler: makeFunction('Files', 'files', {
+          description: 'Files of users and apps.',
+          ...sizes.files,
+          ...files,
+        }),
+        routes: fileRoutes,
+        cors: true,
+      },
+      {
+        handler: makeFunction('FileContent', 'file-content', {
+          description: 'Contents of files.',
+          ...sizes.streaming,
+          ...files,
+        }),
+        routes: fileContentRoutes,
+        streams: true,
+        cors: true,
+      },
+      {
+        handler: makeFunction('Instances', 'instances', {
+          description: 'Records of sandbox instances.',
+          ...sizes.standard,
+        }),
+        routes: instanceRoutes,
+      },
+      {
+        handler: makeFunction('Keys', 'keys', { description: 'Manages API keys.', ...sizes.standard }),
+        routes: keyRoutes,
+      },
+      {
+        handler: makeFunction('Memory', 'memory', {
+          description: 'Turns, artifacts and tasks of project memory.',
+          ...sizes.checkpoints,
+          environment: {
+            [ENVIRONMENT.memoryRetention]: retention('memoryRetention', props, MEMORY_RETENTION_SECONDS),
+          },
+        }),
+        routes: memoryRoutes,
+      },
+      {
+        handler: makeFunction('ProjectMd', 'project-md', {
+          description: 'The memory of a project as one document.',
+          ...sizes.streaming,
+          // What it reads is written and done with at once: without this V8 lets 60 MB of it pile up before it looks.
+          environment: { NODE_OPTIONS: '--max-semi-space-size=2' },
+        }),
+        routes: projectMdRoutes,
+        streams: true,
+      },
+      {
+        handler: makeFunction('Sandboxes', 'sandboxes', {
+          description: 'Sandboxes and the snapshots of their workspaces.',
+          ...sizes.checkpoints,
+          environment: { ...sandboxRetention, [ENVIRONMENT.bundlesFunction]: bundles.functionName },
+          statements: [invocation(bundles.functionArn)],
+        }),
+        routes: sandboxRoutes,
+      },
+    ]
     this.api = new SandkeepApi(this, 'Api', {
       corsOrigins,
       authorizer: makeFunction('Authorizer', 'authorizer', {
@@ -165,90 +292,22 @@ export class Sandkeep extends Construct {
         ...sizes.authorizer,
         environment: oidcEnvironment(props.oidc),
       }),
-      services: [
-        {
-          handler: makeFunction('Anthropic', 'anthropic', {
-            description: "Passes requests on to Anthropic's Messages API.",
-            ...sizes.proxy,
-            ...files,
-          }),
-          routes: anthropicRoutes,
-          streams: true,
-          cors: true,
-        },
-        {
-          handler: makeFunction('Checkpoints', 'checkpoints', {
-            description: 'Checkpoints, leases and blobs.',
-            ...sizes.checkpoints,
-            environment: { [ENVIRONMENT.sweepFunction]: sweep.functionName },
-            statements: [invocation(sweep.functionArn)],
-          }),
-          routes: checkpointRoutes,
-        },
-        {
-          handler: makeFunction('Files', 'files', {
-            description: 'Files of users and apps.',
-            ...sizes.files,
-            ...files,
-          }),
-          routes: fileRoutes,
-          cors: true,
-        },
-        {
-          handler: makeFunction('FileContent', 'file-content', {
-            description: 'Contents of files.',
-            ...sizes.streaming,
-            ...files,
-          }),
-          routes: fileContentRoutes,
-          streams: true,
-          cors: true,
-        },
-        {
-          handler: makeFunction('Instances', 'instances', {
-            description: 'Records of sandbox instances.',
-            ...sizes.standard,
-          }),
-          routes: instanceRoutes,
-        },
-        {
-          handler: makeFunction('Keys', 'keys', { description: 'Manages API keys.', ...sizes.standard }),
-          routes: keyRoutes,
-        },
-        {
-          handler: makeFunction('Memory', 'memory', {
-            description: 'Turns, artifacts and tasks of project memory.',
-            ...sizes.checkpoints,
-            environment: {
-              [ENVIRONMENT.memoryRetention]: retention('memoryRetention', props, MEMORY_RETENTION_SECONDS),
-            },
-          }),
-          routes: memoryRoutes,
-        },
-        {
-          handler: makeFunction('ProjectMd', 'project-md', {
-            description: 'The memory of a project as one document.',
-            ...sizes.streaming,
-            // What it reads is written and done with at once: without this V8 lets 60 MB of it pile up before it looks.
-            environment: { NODE_OPTIONS: '--max-semi-space-size=2' },
-          }),
-          routes: projectMdRoutes,
-          streams: true,
-        },
-        {
-          handler: makeFunction('Sandboxes', 'sandboxes', {
-            description: 'Sandboxes and the snapshots of their workspaces.',
-            ...sizes.checkpoints,
-            environment: { ...sandboxRetention, [ENVIRONMENT.bundlesFunction]: bundles.functionName },
-            statements: [invocation(bundles.functionArn)],
-          }),
-          routes: sandboxRoutes,
-        },
-      ],
+      services,
       throttling: props.throttling ?? { rateLimit: 500, burstLimit: 1_000 },
       logRetention,
       cloudWatchRole: props.cloudWatchRole ?? true,
+      tracing,
+      domain: props.domain,
     })
+    const answering = services.filter(({ streams }) => !streams).map(({ handler }) => handler)
+    const watched = { restApi: this.api.restApi, table, sweep, answering, functions }
+    const { alarmTopic } = props
+    const alarms = new Alarms(this, 'Alarms', {
+      ...watched,
+      sweepRate,
+      ...(alarmTopic && { action: new SnsAction(alarmTopic) }),
+    })
+    new SandkeepDashboard(this, 'Dashboard', { ...watched, alarms: alarms.all })
   }
 }
 

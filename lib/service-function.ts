@@ -1,7 +1,8 @@
 import path from 'node:path'
 import { type Duration, RemovalPolicy } from 'aws-cdk-lib'
 import { type PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
-import { Architecture, type CfnFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
+import type { IKey } from 'aws-cdk-lib/aws-kms'
+import { Architecture, type CfnFunction, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
 import { LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
@@ -39,6 +40,12 @@ export interface ServiceFunctionProps {
   readonly environment?: Record<string, string>
   /** How often an event is delivered again after the function failed. @default Lambda's own: 2 */
   readonly retryAttempts?: number
+  /** How many may run at once, taken from what the account has. @default as many as the account has left */
+  readonly reservedConcurrency?: number
+  /** Whether requests are traced with X-Ray. */
+  readonly tracing: boolean
+  /** What the table and the bucket are encrypted with, when it is a key of one's own. */
+  readonly encryptionKey?: IKey
 }
 
 // The sources run as .ts in the repository and as .js under dist/ in the published package.
@@ -56,6 +63,7 @@ export class ServiceFunction extends NodejsFunction {
     const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') })
     logGroup.grantWrite(role)
     for (const statement of props.statements) role.addToPolicy(statement)
+    props.encryptionKey?.grantEncryptDecrypt(role)
 
     super(scope, id, {
       description: props.description,
@@ -73,9 +81,13 @@ export class ServiceFunction extends NodejsFunction {
       environment: {
         [ENVIRONMENT.tableName]: props.tableName,
         [ENVIRONMENT.bucketName]: props.bucketName,
+        POWERTOOLS_SERVICE_NAME: props.service,
+        POWERTOOLS_LOG_LEVEL: 'INFO',
         ...props.environment,
       },
       ...(props.retryAttempts !== undefined && { retryAttempts: props.retryAttempts }),
+      ...(props.reservedConcurrency !== undefined && { reservedConcurrentExecutions: props.reservedConcurrency }),
+      tracing: props.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
       bundling: {
         format: OutputFormat.ESM,
         target: 'node24',

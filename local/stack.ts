@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { CreateTableCommand, DynamoDBClient, ResourceInUseException } from '@aws-sdk/client-dynamodb'
 import { type CORSRule, PutBucketCorsCommand, PutBucketVersioningCommand, S3Client } from '@aws-sdk/client-s3'
+import { metered } from '../lambdas/shared/capacity.ts'
 import type { HandlerConfig } from '../lambdas/shared/config.ts'
 import type { FilesHandlerConfig } from '../lambdas/shared/files-config.ts'
 import { EXPOSED_HEADERS } from '../lib/bucket.ts'
@@ -107,7 +108,9 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
   running.add(() => bucket.stop())
 
   // Copies, because the SDK marks the object that it is given.
-  const dynamodb = new DynamoDBClient({ endpoint: table.endpoint, region: REGION, credentials: { ...credentials } })
+  const dynamodb = metered(
+    new DynamoDBClient({ endpoint: table.endpoint, region: REGION, credentials: { ...credentials } }),
+  )
   running.add(() => dynamodb.destroy())
   const s3 = new S3Client({
     endpoint: bucket.endpoint,

@@ -2,11 +2,13 @@ import middy from '@middy/core'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
 import { access } from './access.ts'
 import type { Action } from './action.ts'
+import { countingCapacity } from './capacity.ts'
 import { cors } from './cors.ts'
 import { errorAnswer } from './error-answer.ts'
 import { largeText } from './large-text.ts'
 import type { ApiEvent, ApiMiddleware, Call } from './request.ts'
 import { requestId } from './request-id.ts'
+import { requestLog } from './request-log.ts'
 import { router } from './router.ts'
 import type { Route } from './routes.ts'
 import { securityHeaders } from './security-headers.ts'
@@ -30,7 +32,7 @@ export function createApiHandler<Name extends string>(options: ApiOptions<Name>)
   const handler = middy<ApiEvent, APIGatewayProxyResult>().handler(runAction)
   handler.use(largeText())
   for (const middleware of apiMiddlewares(routes, body, corsOrigins)) handler.use(middleware)
-  return async (event, context) => handler(event as ApiEvent, context)
+  return (event, context) => countingCapacity(async () => handler(event as ApiEvent, context))
 }
 
 /**
@@ -43,6 +45,7 @@ export function apiMiddlewares(
   corsOrigins: readonly string[] = [],
 ): ApiMiddleware[] {
   return [
+    requestLog(),
     cors(routes, corsOrigins),
     requestId(),
     securityHeaders() as ApiMiddleware,

@@ -2,6 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { S3Client } from '@aws-sdk/client-s3'
 import type { SandboxCheckpointStoreOptions } from '../../src/checkpoints/types.ts'
 import { ENVIRONMENT } from '../../src/environment.ts'
+import { metered } from './capacity.ts'
 
 /** What a function needs of the outside. */
 export interface HandlerConfig extends SandboxCheckpointStoreOptions {
@@ -17,7 +18,7 @@ export interface HandlerConfig extends SandboxCheckpointStoreOptions {
  */
 export function configFromEnvironment(environment: NodeJS.ProcessEnv): HandlerConfig {
   return {
-    dynamodb: new DynamoDBClient({}),
+    dynamodb: metered(new DynamoDBClient({})),
     // A presigned request must not carry the CRC32 of an empty body, which the default setting would sign into it.
     s3: new S3Client({ requestChecksumCalculation: 'WHEN_REQUIRED' }),
     tableName: required(environment, ENVIRONMENT.tableName),

@@ -2,6 +2,7 @@ import middy from '@middy/core'
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda'
 import { SandkeepError } from '../../src/errors.ts'
 import { actionOf, apiMiddlewares } from './api.ts'
+import { countingCapacity } from './capacity.ts'
 import { log } from './log.ts'
 import type { ApiEvent, ApiMiddleware, StreamCall } from './request.ts'
 import { requestIdOf } from './request-id.ts'
@@ -61,7 +62,7 @@ export function createStreamHandler<Name extends string>(options: StreamOptions<
   const handler = middy<ApiEvent, BegunAnswer>().handler(runAction)
   for (const middleware of apiMiddlewares(routes, body, corsOrigins)) handler.use(middleware)
 
-  return async (event, stream, context) => {
+  const answerStreamed: StreamHandler = async (event, stream, context) => {
     const gone = callerGone(stream)
     const answer = await handler({ ...event, call: { signal: gone.signal } }, context)
     try {
@@ -75,4 +76,5 @@ export function createStreamHandler<Name extends string>(options: StreamOptions<
       throw new Error('The answer broke off.')
     }
   }
+  return (event, stream, context) => countingCapacity(() => answerStreamed(event, stream, context))
 }

@@ -23,6 +23,7 @@ export function createTelemetry(): SweepTelemetry {
         .addMetric('SweepDeleted', MetricUnit.Count, report.deleted)
         .addMetric('SweepBytesFreed', MetricUnit.Bytes, report.bytesFreed)
         .addMetric('SweepCondemned', MetricUnit.Count, report.condemned)
+        .addMetric('SweepBytesWaiting', MetricUnit.Bytes, report.bytesWaiting ?? 0)
         .addMetric('SweepFailed', MetricUnit.Count, report.failures.length > 0 ? 1 : 0)
         .addMetric('SweepSeconds', MetricUnit.Seconds, report.seconds)
         .publishStoredMetrics()

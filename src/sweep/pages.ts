@@ -136,6 +136,17 @@ export class Pages {
   }
 }
 
+/** How much stands on the pages of a scope, in bytes: what is condemned and not deleted yet. */
+export async function bytesOnPages(table: Table, scope: Scope): Promise<number> {
+  let bytes = 0
+  for (const kind of ['blobs', 'bodies'] as const) {
+    for await (const { entries } of new Pages(table, scope, kind).read()) {
+      for (const { size } of entries) bytes += size
+    }
+  }
+  return bytes
+}
+
 function packEntries(entries: Condemned[]): Buffer {
   return zstdCompressSync(
     JSON.stringify(entries.map((entry) => [entry.key, entry.versionId, entry.size, entry.current])),

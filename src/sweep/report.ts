@@ -33,6 +33,8 @@ export interface SweepReport extends SweepCounts {
   /** Of those requests, at public prices. */
   costUsd: number
   dryRun: boolean
+  /** Of a sweep that waits: how many bytes are condemned. */
+  bytesWaiting?: number
   /** What S3 would not delete: it is tried again by the next run. */
   failures: Array<{ key: string; reason: string }>
 }

@@ -11,6 +11,7 @@ import { SCOPES_PARTITION, scopeKey, scopeOf } from '../table/keys.ts'
 import { Table } from '../table/table.ts'
 import type { Scope } from '../tenancy/scope.ts'
 import { requestCost } from './cost.ts'
+import { bytesOnPages } from './pages.ts'
 import { keepReport, newSweepId, noCounts, removeOldReports, type SweepCounts, type SweepReport } from './report.ts'
 import { type ScopeSweepResult, sweepScope } from './scope-sweep.ts'
 import { blobScopes } from './scopes.ts'
@@ -81,6 +82,7 @@ export async function runScopeSweep(
   try {
     const { result, rest } = await sweepParts(config, request, { table, counts, timeIsUp }).finally(stopProgress)
     const kept = report(rest ? 'running' : result.waiting ? 'waiting' : 'done', result)
+    if (kept.state === 'waiting') kept.bytesWaiting = await bytesOnPages(table, scope)
     await keepReport(table, scope, kept)
     return { report: kept, ...(rest && { rest: { ...request, resume: { ...rest, report: kept } } }) }
   } catch (error) {

@@ -11,6 +11,11 @@ import { Table } from '../../src/table/table.ts'
 import type { Scope } from '../../src/tenancy/scope.ts'
 import { type Engines, startEngines } from '../support/engines.ts'
 
+// As the stack sets it: the logger looks at it when it is loaded.
+vi.hoisted(() => {
+  process.env.POWERTOOLS_LOG_LEVEL = 'INFO'
+})
+
 const MINUTE_MS = 60_000
 const LATER_MS = 2 * 86_400_000
 
@@ -164,8 +169,8 @@ it('tells of a sweep of one scope that fails', async () => {
 it('counts in metrics without a scope among the dimensions, and in log lines', () => {
   const lines: string[] = []
   vi.spyOn(process.stdout, 'write').mockImplementation((line) => lines.push(String(line)) > 0)
+  vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0)
   vi.spyOn(console, 'log').mockImplementation((line) => lines.push(String(line)))
-  vi.spyOn(console, 'error').mockImplementation((line) => lines.push(String(line)))
   const telemetry = createTelemetry()
   const report: SweepReport = {
     ...noCounts(),
@@ -194,7 +199,14 @@ it('counts in metrics without a scope among the dimensions, and in log lines', (
     [{ Namespace: 'Sandkeep', Dimensions: [['service']], Metrics: [{ Name: 'SweepFailed', Unit: 'Count' }] }],
   ])
   expect(metrics).toMatchObject([
-    { SweepDeleted: 3, SweepBytesFreed: 50, SweepCondemned: 4, SweepFailed: 0, SweepSeconds: 1.5 },
+    {
+      SweepDeleted: 3,
+      SweepBytesFreed: 50,
+      SweepCondemned: 4,
+      SweepBytesWaiting: 0,
+      SweepFailed: 0,
+      SweepSeconds: 1.5,
+    },
     { SweepFailed: 1 },
     { SweepFailed: 1 },
   ])
