@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { type Command, Option } from 'commander'
-import type { ClientMemory } from '../client/index.ts'
+import type { ClientMemory, ClientSandboxes } from '../client/index.ts'
 import type { BlobExchange, BlobStore } from '../src/blobs/types.ts'
 import type { SandboxCheckpointStore } from '../src/checkpoints/types.ts'
 import type { KeyStore } from '../src/keys/types.ts'
@@ -10,6 +10,7 @@ import { UsageError } from './errors.ts'
 import { createOutput, type Output } from './output.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { type Environment, resolveSettings, type Settings } from './settings.ts'
+import type { Timers } from './timers.ts'
 
 /** What the commands use of a deployment. */
 export interface Client {
@@ -17,8 +18,12 @@ export interface Client {
   blobs: BlobExchange & Pick<BlobStore, 'get' | 'put'>
   keys: KeyStore
   memory: Pick<ClientMemory, keyof ClientMemory>
+  sandboxes: Pick<ClientSandboxes, keyof ClientSandboxes>
   sweeps: SweepService
 }
+
+/** Those that ask a process to end. */
+export type EndSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
 
 /** What a command gets from the process that it runs in. */
 export interface CommandContext {
@@ -30,6 +35,9 @@ export interface CommandContext {
   stderr: Writable & { isTTY?: boolean }
   /** Aborted with an InterruptedError when the user stops the command, and when the command is over. */
   signal: AbortSignal
+  /** Has such signals go to the listener, instead of interrupting the command, until the returned function is called. */
+  takeSignals(listener: (signal: EndSignal) => void): () => void
+  timers: Timers
   connect(settings: Settings, signal?: AbortSignal): Client
 }
 

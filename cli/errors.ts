@@ -34,6 +34,17 @@ export class InterruptedError extends Error {
   }
 }
 
+/** Ends the program with this exit code, and with the message of the cause if there is one. */
+export class ExitCodeError extends Error {
+  override name = 'ExitCodeError'
+  readonly exitCode: number
+
+  constructor(exitCode: number, options?: ErrorOptions) {
+    super(`Exit code ${exitCode}.`, options)
+    this.exitCode = exitCode
+  }
+}
+
 /** The storage did not take or give a blob. */
 export class TransferError extends Error {
   override name = 'TransferError'

@@ -3,6 +3,7 @@ import { SandboxCheckpointError } from '../src/checkpoints/errors.ts'
 import { InvalidInputError, SandkeepError } from '../src/errors.ts'
 import {
   DamagedContentError,
+  ExitCodeError,
   errnoOf,
   InterruptedError,
   MissingError,
@@ -21,6 +22,14 @@ export const EXIT = {
   conflict: 4,
   auth: 5,
   network: 6,
+  /** Of `sandkeep run`, apart from the codes of commands; as `timeout`, shells and container tools have them. */
+  unsaved: 123,
+  timedOut: 124,
+  notRun: 125,
+  notExecutable: 126,
+  commandNotFound: 127,
+  /** And the number of the signal. */
+  signal: 128,
   interrupted: 130,
 } as const
 
@@ -28,11 +37,12 @@ export const EXIT_HELP = `Exit codes:
   0    done
   1    failed; the message says why
   2    wrong arguments or missing settings
-  3    no such checkpoint, thread, task or key
+  3    no such checkpoint, thread, task, file or key
   4    conflict: another writer holds the thread, or it changed meanwhile
   5    the API key or the token is missing rights or not valid
   6    the API or the storage cannot be reached
-  130  interrupted`
+  130  interrupted
+\`sandkeep run\` ends with the exit code of its command, and has further ones (see its --help).`
 
 /** What a failure becomes for the caller: an exit code, one line that says what to do, and further lines. */
 export interface Failure {
@@ -58,6 +68,7 @@ function classify(error: unknown): Failure {
     details,
   })
   const text = error instanceof Error ? error.message : String(error)
+  if (error instanceof ExitCodeError) return { ...classify(error.cause), exitCode: error.exitCode }
   if (error instanceof InterruptedError) {
     return failure(EXIT.interrupted, 'Interrupted. Nothing is lost: run the command again to finish.')
   }

@@ -1,17 +1,25 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8'
 import { createClient } from '../client/index.ts'
+import type { EndSignal } from './context.ts'
 import { InterruptedError } from './errors.ts'
 import { EXIT } from './exit.ts'
 import { run } from './program.ts'
+import { systemTimers } from './timers.ts'
 
 // A transfer makes much garbage and keeps little: without these, V8 lets 100 MB of it pile up before it looks.
 setFlagsFromString('--semi-space-growth-factor=1')
 setFlagsFromString('--optimize-for-size')
 
 const interrupt = new AbortController()
+/** Who has taken the signals. */
+let taker: ((signal: EndSignal) => void) | undefined
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
+    if (taker) {
+      taker(signal)
+      return
+    }
     // The first one lets the command put things in order; who asks again does not want to wait for that.
     if (interrupt.signal.aborted) process.exit(EXIT.interrupted)
     interrupt.abort(new InterruptedError())
@@ -20,8 +28,14 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 // The reader of a pipe may stop early, as `head` does; that is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (taker) return
   if (error.code === 'EPIPE') process.exit(EXIT.ok)
   throw error
+})
+
+// A terminal that is closed takes no messages any more; what is to be saved then is saved all the same.
+process.stderr.on('error', (error) => {
+  if (!taker) throw error
 })
 
 process.exitCode = await run(process.argv.slice(2), {
@@ -31,5 +45,12 @@ process.exitCode = await run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   signal: interrupt.signal,
+  takeSignals(listener) {
+    taker = listener
+    return () => {
+      taker = undefined
+    }
+  },
+  timers: systemTimers,
   connect: (settings, signal) => createClient({ ...settings, ...(signal && { signal }) }),
 })

@@ -9,10 +9,13 @@ import { registerMemory } from './commands/memory/index.ts'
 import { registerPrune } from './commands/prune.ts'
 import { registerPull } from './commands/pull.ts'
 import { registerPush } from './commands/push.ts'
+import { registerRun } from './commands/run.ts'
+import { registerSave } from './commands/save.ts'
 import { registerShow } from './commands/show.ts'
 import { registerSweep } from './commands/sweep.ts'
 import { registerUsage } from './commands/usage.ts'
 import type { CommandContext } from './context.ts'
+import { ExitCodeError } from './errors.ts'
 import { describeFailure, EXIT, EXIT_HELP } from './exit.ts'
 
 const HELP = `
@@ -25,6 +28,7 @@ Examples:
   $ sandkeep push --label "it works"
   $ sandkeep log
   $ sandkeep pull /tmp/copy --thread site
+  $ sandkeep run --task task-42 -- npm test
   $ sandkeep memory put task-42 1 --summary notes.md
 
 ${EXIT_HELP}`
@@ -42,6 +46,7 @@ export async function run(args: readonly string[], context: CommandContext): Pro
   } catch (error) {
     // Commander has printed what was wrong, or the help that was asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    if (error instanceof ExitCodeError && error.cause === undefined) return error.exitCode
     // Once interrupted, whatever failed failed for that.
     const { exitCode, message, details } = describeFailure(context.signal.aborted ? context.signal.reason : error)
     context.stderr.write(`sandkeep: ${message}\n${details.map((line) => `  ${line}\n`).join('')}`)
@@ -65,6 +70,8 @@ function createProgram(context: CommandContext): Command {
     .addHelpText('after', HELP)
   registerPush(program, context)
   registerPull(program, context)
+  registerRun(program, context)
+  registerSave(program, context)
   registerLog(program, context)
   registerShow(program, context)
   registerDiff(program, context)

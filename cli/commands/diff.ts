@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { changeLines } from '../change-lines.ts'
 import { type CommandContext, type ConnectionOptions, openSession, withConnection } from '../context.ts'
-import { formatMode, printable } from '../format.ts'
-import { compareEntries, type EntryChange } from '../workspace/manifest.ts'
+import { compareEntries } from '../workspace/manifest.ts'
 import { findCheckpoint } from './find.ts'
 
 export function registerDiff(program: Command, context: CommandContext): void {
@@ -19,28 +19,12 @@ Example:
     .action(async (a: string, b: string, options: ConnectionOptions) => {
       const { client, output } = await openSession(context, options)
       const [before, after] = await Promise.all([findCheckpoint(client, a), findCheckpoint(client, b)])
-      const { added, removed, changed } = compareEntries(before.files, after.files)
+      const differences = compareEntries(before.files, after.files)
       const value = {
-        added: added.map(({ path }) => path),
-        removed: removed.map(({ path }) => path),
-        changed: changed.map(({ path, aspects }) => ({ path, aspects })),
+        added: differences.added.map(({ path }) => path),
+        removed: differences.removed.map(({ path }) => path),
+        changed: differences.changed.map(({ path, aspects }) => ({ path, aspects })),
       }
-      await output.result(value, () => [
-        ...added.map(({ path }) => `A ${printable(path)}`),
-        ...removed.map(({ path }) => `D ${printable(path)}`),
-        ...changed.map((change) => `M ${printable(change.path)} (${describeChange(change)})`),
-      ])
+      await output.result(value, () => changeLines(differences))
     })
-}
-
-function describeChange({ aspects, before, after }: EntryChange): string {
-  return aspects
-    .map((aspect) => {
-      if (aspect === 'kind') return `${before.kind} to ${after.kind}`
-      if (aspect === 'mode' && before.kind === 'file' && after.kind === 'file') {
-        return `mode ${formatMode(before.mode)} to ${formatMode(after.mode)}`
-      }
-      return aspect
-    })
-    .join(', ')
 }

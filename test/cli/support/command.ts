@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream'
-import type { Client, CommandContext } from '../../../cli/context.ts'
+import type { Client, CommandContext, EndSignal } from '../../../cli/context.ts'
 import { run } from '../../../cli/program.ts'
+import { systemTimers, type Timers } from '../../../cli/timers.ts'
 
 export interface Outcome {
   code: number
@@ -16,12 +17,18 @@ export interface CommandOptions {
   env?: Record<string, string>
   /** What stands on standard input. @default nothing */
   stdin?: Iterable<Uint8Array>
+  /** Told how to send the command a signal, when it takes them itself. */
+  onTakeSignals?: (send: (signal: EndSignal) => void) => void
+  /** @default those of the system */
+  timers?: Timers
+  /** Told all of standard error so far. */
+  onStderr?: (text: string) => void
 }
 
 /** Runs one command line in this process, against a client. */
 export async function runCommand(args: string[], options: CommandOptions): Promise<Outcome> {
   const stdout = new Collector()
-  const stderr = new Collector()
+  const stderr = new Collector(options.onStderr)
   const context: CommandContext = {
     env: {
       HOME: options.home,
@@ -38,6 +45,11 @@ export async function runCommand(args: string[], options: CommandOptions): Promi
     stdout,
     stderr,
     signal: options.signal ?? new AbortController().signal,
+    takeSignals(listener) {
+      options.onTakeSignals?.(listener)
+      return () => undefined
+    },
+    timers: options.timers ?? systemTimers,
     connect: () => options.client,
   }
   const code = await run(args, context)
@@ -46,9 +58,16 @@ export async function runCommand(args: string[], options: CommandOptions): Promi
 
 class Collector extends Writable {
   text = ''
+  readonly #told: ((text: string) => void) | undefined
+
+  constructor(told?: (text: string) => void) {
+    super()
+    this.#told = told
+  }
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.text += chunk.toString()
+    this.#told?.(this.text)
     done()
   }
 }

@@ -66,6 +66,7 @@ export async function startFakeDeployment(): Promise<FakeDeployment> {
       },
       keys: {} as Client['keys'],
       memory: {} as Client['memory'],
+      sandboxes: {} as Client['sandboxes'],
       sweeps: {} as Client['sweeps'],
     },
     async stop() {

@@ -1,0 +1,104 @@
+import { dirname, join } from 'node:path'
+import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
+import type { SandboxRecord } from '../../src/sandboxes/types.ts'
+import { type CommandContext, openSession, type Session } from '../context.ts'
+import { makeFolder } from '../workspace/make-folder.ts'
+import { type StatCache, statCache } from '../workspace/stat-cache.ts'
+import { type ContainerEngine, findEngine } from './container.ts'
+import type { RunOptions, RunPlan } from './options.ts'
+import { newRecord, type RunRecord, writeRecord } from './record.ts'
+import { restoreLatest } from './restore-latest.ts'
+import { removeSummary, SUMMARY_FILE } from './summary.ts'
+import { makePlaces, type Places } from './workspace-folder.ts'
+
+/** A sandbox whose run was killed ends by itself after this. */
+export const TTL_SECONDS = 86_400
+/** A run that lives has it last as long. */
+export const RENEW_EVERY_MS = 3_600_000
+
+/** A run whose command can start. */
+export interface Prepared {
+  session: Session
+  engine: ContainerEngine | undefined
+  places: Places
+  cache: StatCache
+  record: RunRecord
+  /** What is in the workspace. */
+  before: ReadonlyArray<SandboxSnapshotEntry>
+  /** Undoes it all. */
+  undo(): Promise<void>
+}
+
+/** Makes the sandbox and its workspace. What fails leaves nothing behind. */
+export async function prepareRun(
+  context: CommandContext,
+  plan: RunPlan,
+  options: RunOptions,
+  signal: AbortSignal,
+): Promise<Prepared> {
+  const engine = plan.image === undefined ? undefined : await findEngine(context.env)
+  const session = await openSession({ ...context, signal: AbortSignal.any([context.signal, signal]) }, options)
+  const places = await makePlaces(context.env, context.cwd, plan.dir)
+  let sandbox: SandboxRecord | undefined
+  const undo = async () => {
+    // Where this fails the sandbox expires.
+    if (sandbox) await session.leaseClient.sandboxes.destroy(sandbox.sandboxId).catch(() => undefined)
+    await places.clear()
+  }
+  try {
+    const { taskId, profile } = plan
+    const created = await session.client.sandboxes.create({
+      profile,
+      taskId,
+      restoreLatest: true,
+      ttlSeconds: TTL_SECONDS,
+    })
+    sandbox = created.sandbox
+    const record = recordOf(plan, sandbox, places)
+    await writeRecord(places.folder, record)
+    const cache = statCache(places.folder.cache, places.workspace)
+    const before = await fill(session, record, places, cache)
+    session.signal.throwIfAborted()
+    return { session, engine, places, cache, record, before, undo }
+  } catch (error) {
+    await undo()
+    throw error
+  }
+}
+
+function recordOf({ taskId, profile, meta, summary }: RunPlan, sandbox: SandboxRecord, places: Places): RunRecord {
+  return newRecord({
+    taskId,
+    profile,
+    workspace: places.workspace,
+    sandboxId: sandbox.sandboxId,
+    source: sandbox.restore,
+    meta,
+    summary,
+    startedAt: new Date().toISOString(),
+  })
+}
+
+async function fill(
+  session: Session,
+  { source }: RunRecord,
+  { folder, workspace }: Places,
+  cache: StatCache,
+): Promise<ReadonlyArray<SandboxSnapshotEntry>> {
+  const { client, signal, progress } = session
+  const before = source
+    ? await restoreLatest({
+        client,
+        snapshot: source,
+        root: workspace,
+        cache,
+        stateFolder: join(folder.path, 'state'),
+        signal,
+        progress,
+      })
+    : []
+  await removeSummary(workspace)
+  // So that the command need not make it; where something else has the name, the command has no summary.
+  await makeFolder(dirname(join(workspace, SUMMARY_FILE))).catch(() => undefined)
+  return before
+}

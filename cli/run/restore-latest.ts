@@ -1,0 +1,66 @@
+import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
+import type { SnapshotName } from '../../src/sandboxes/types.ts'
+import { restoreSnapshot } from '../actions/restore-snapshot.ts'
+import type { Client } from '../context.ts'
+import type { Progress } from '../progress.ts'
+import { createTransport } from '../transfer/transport.ts'
+import { sha256OfKey } from '../workspace/manifest.ts'
+import { openProtectedPaths } from '../workspace/protected-paths.ts'
+import { scanWorkspace } from '../workspace/scan.ts'
+import type { StatCache } from '../workspace/stat-cache.ts'
+
+export interface RestoreLatestInput {
+  client: Pick<Client, 'sandboxes'>
+  snapshot: SnapshotName
+  /** An absolute path, no link. */
+  root: string
+  cache: StatCache
+  stateFolder: string
+  signal: AbortSignal
+  progress: Progress
+}
+
+/** Fills an empty folder with a snapshot; its stat cache knows the files from then on. Returns what is in it. */
+export async function restoreLatest(input: RestoreLatestInput): Promise<ReadonlyArray<SandboxSnapshotEntry>> {
+  const { client, snapshot, root, cache, stateFolder, signal, progress } = input
+  const transport = createTransport()
+  try {
+    const { files } = await restoreSnapshot({
+      sandboxes: client.sandboxes,
+      snapshot,
+      root,
+      transport,
+      cache,
+      protectedPaths: await openProtectedPaths(stateFolder, root),
+      externalLinks: true,
+      signal,
+      progress: {
+        start: (bytes) => progress.start('Restoring', bytes, 'bytes'),
+        advance: (bytes) => progress.advance(bytes),
+      },
+    })
+    await learn(root, files, cache, signal)
+    return files
+  } finally {
+    progress.stop()
+    transport.close()
+  }
+}
+
+/** Nobody has had the folder yet: its files are those that were restored, and checked, a moment ago. */
+async function learn(
+  root: string,
+  entries: ReadonlyArray<SandboxSnapshotEntry>,
+  cache: StatCache,
+  signal: AbortSignal,
+): Promise<void> {
+  const startedAt = Date.now()
+  const keys = new Map(entries.flatMap((entry) => (entry.kind === 'file' ? [[entry.path, entry.blobKey]] : [])))
+  const { entries: found } = await scanWorkspace(root, signal)
+  const known = found.flatMap((entry) => {
+    const key = keys.get(entry.path)
+    return entry.kind === 'file' && key !== undefined ? [{ ...entry, sha256: sha256OfKey(key) }] : []
+  })
+  // Without it the first save reads all files.
+  await cache.save(known, startedAt).catch(() => undefined)
+}

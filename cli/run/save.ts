@@ -1,0 +1,90 @@
+import { realpath } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { SandkeepHttpError } from '../../client/index.ts'
+import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
+import type { SnapshotName } from '../../src/sandboxes/types.ts'
+import { type CommandContext, type ConnectionOptions, openSession, type Session } from '../context.ts'
+import { errnoOf, UsageError } from '../errors.ts'
+import { count, printable, printablePath } from '../format.ts'
+import { statCache } from '../workspace/stat-cache.ts'
+import { finishRun } from './finish.ts'
+import { type RunFolder, type RunRecord, readRecord, runFolder } from './record.ts'
+import { WorkspaceSaver } from './saver.ts'
+
+type Entries = ReadonlyArray<SandboxSnapshotEntry>
+
+/** Finishes a run from the folder that it has left. The folder stays. */
+export async function runSave(context: CommandContext, path: string, options: ConnectionOptions): Promise<void> {
+  const folder = runFolder(await openFolder(resolve(context.cwd, path)))
+  const record = await readRecord(folder)
+  const session = await openSession(context, options)
+  const { client, signal, output } = session
+  let kept: Entries = []
+  const done = await finishRun({
+    client,
+    folder,
+    record,
+    async save() {
+      const saved = await save(session, folder, record)
+      kept = saved.entries
+      return saved
+    },
+    before: await entriesOf(session, record.source),
+    env: context.env,
+    signal,
+  })
+  const value = {
+    task_id: done.taskId,
+    turn: done.turn,
+    sandbox_id: done.saved?.sandboxId,
+    snapshot_seq: done.saved?.snapshotSeq,
+  }
+  await output.result(value, () => [
+    `${printable(done.taskId)} turn ${done.turn}: saved ${count(kept.filter(({ kind }) => kind === 'file').length, 'file')}`,
+    `${printablePath(folder.path)} is not needed any more.`,
+  ])
+}
+
+async function openFolder(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') throw error
+    throw new UsageError(`${printablePath(path)} is not there.`, { cause: error })
+  }
+}
+
+/** Into the sandbox of the run; where that has ended too long ago, into a new one of the task. */
+async function save(session: Session, folder: RunFolder, record: RunRecord) {
+  const { sandboxes } = session.client
+  if (record.saved) return { snapshot: record.saved, entries: await entriesOf(session, record.saved) }
+  const sandbox = await sandboxes.get(record.sandboxId)
+  if (sandbox) {
+    try {
+      const entries = await entriesOf(session, sandbox.restore)
+      return await saveInto(session, folder, record, { sandboxId: sandbox.sandboxId, entries })
+    } catch (error) {
+      if (!(error instanceof SandkeepHttpError) || error.status !== 409) throw error
+    }
+  }
+  const { profile, taskId } = record
+  const created = await sandboxes.create({ profile, taskId })
+  return saveInto(session, folder, record, { sandboxId: created.sandbox.sandboxId, entries: [] })
+}
+
+async function saveInto(
+  { client, signal, progress }: Session,
+  folder: RunFolder,
+  { workspace }: RunRecord,
+  { sandboxId, entries }: { sandboxId: string; entries: Entries },
+): Promise<{ snapshot: SnapshotName; entries: Entries }> {
+  const cache = statCache(folder.cache, workspace)
+  const note = (text: string) => progress.note(text)
+  const saver = new WorkspaceSaver({ client, sandboxId, root: workspace, cache, entries, signal, note })
+  return { snapshot: await saver.save('destroy'), entries: saver.entries }
+}
+
+/** Nothing for a snapshot that is not there any more. */
+async function entriesOf({ client }: Session, snapshot: SnapshotName | null): Promise<Entries> {
+  return snapshot ? ((await client.sandboxes.getSnapshot(snapshot))?.files ?? []) : []
+}

@@ -1,0 +1,55 @@
+import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { errnoOf, RefusedError, UsageError } from '../errors.ts'
+import { printablePath } from '../format.ts'
+import type { Environment } from '../settings.ts'
+import { makeFolder } from '../workspace/make-folder.ts'
+import { type RunFolder, runFolder } from './record.ts'
+
+export interface Places {
+  folder: RunFolder
+  /** An absolute path, no link. Empty. */
+  workspace: string
+  /** Takes away the folder of the run, and the workspace if it is in it. */
+  removeOwn(): Promise<void>
+  /** Takes away all that the run has put on the disk; a folder that the caller named is empty again. */
+  clear(): Promise<void>
+}
+
+/**
+ * Makes the folder of a run, and in it the workspace, unless the caller names one.
+ * @throws RefusedError when that is not empty, UsageError when it is no folder
+ */
+export async function makePlaces({ TMPDIR }: Environment, cwd: string, dir: string | undefined): Promise<Places> {
+  const workspace = dir === undefined ? undefined : await emptyFolder(resolve(cwd, dir))
+  const folder = runFolder(await realpath(await mkdtemp(join(TMPDIR || tmpdir(), 'sandkeep-run-'))))
+  const removeOwn = () => rm(folder.path, { recursive: true, force: true })
+  if (workspace === undefined) {
+    const own = join(folder.path, 'workspace')
+    await makeFolder(own)
+    return { folder, workspace: own, removeOwn, clear: removeOwn }
+  }
+  return {
+    folder,
+    workspace,
+    removeOwn,
+    async clear() {
+      await removeOwn()
+      for (const name of await readdir(workspace)) await rm(join(workspace, name), { recursive: true, force: true })
+    },
+  }
+}
+
+async function emptyFolder(path: string): Promise<string> {
+  try {
+    await makeFolder(path)
+    const names = await readdir(path)
+    if (names.length === 0) return await realpath(path)
+  } catch (error) {
+    const code = errnoOf(error)
+    if (code === 'ENOTDIR' || code === 'EEXIST') throw new UsageError(`${printablePath(path)} is not a folder.`)
+    throw error
+  }
+  throw new RefusedError(`${printablePath(path)} is not empty. --dir takes a folder that is new or empty.`)
+}

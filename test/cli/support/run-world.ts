@@ -1,0 +1,81 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { EndSignal } from '../../../cli/context.ts'
+import type { Timers } from '../../../cli/timers.ts'
+import type { SandkeepClient } from '../../../client/index.ts'
+import type { TestApi } from '../../http/support/api.ts'
+import { type CommandOptions, type Outcome, runCommand } from './command.ts'
+import { temporaryFolder } from './tree.ts'
+
+/** Timers that run out when a test says so. */
+export class ManualTimers implements Timers {
+  readonly #timers = new Map<number, Set<() => void>>()
+
+  every(milliseconds: number, work: () => void): () => void {
+    return this.after(milliseconds, work)
+  }
+
+  after(milliseconds: number, work: () => void): () => void {
+    const works = this.#timers.get(milliseconds) ?? new Set()
+    this.#timers.set(milliseconds, works.add(work))
+    return () => works.delete(work)
+  }
+
+  /** Lets those of so many milliseconds run out. */
+  fire(milliseconds: number): void {
+    const works = [...(this.#timers.get(milliseconds) ?? [])]
+    if (works.length === 0) throw new Error(`No timer of ${milliseconds} ms.`)
+    for (const work of works) work()
+  }
+}
+
+/** A scope of its own on the API, and folders for the machines that run things in it. */
+export class RunWorld {
+  readonly client: SandkeepClient
+  readonly base = temporaryFolder()
+  readonly timers = new ManualTimers()
+  #send: ((signal: EndSignal) => void) | undefined
+
+  constructor(api: TestApi) {
+    this.client = api.client()
+    for (const name of ['tmp', 'home']) mkdirSync(join(this.base, name))
+  }
+
+  path(name: string): string {
+    return join(this.base, name)
+  }
+
+  /** The temporary folder of all runs. */
+  get tmp(): string {
+    return this.path('tmp')
+  }
+
+  /** Sends the run that was started last a signal. */
+  signal(signal: EndSignal): void {
+    if (!this.#send) throw new Error('No run has taken the signals.')
+    this.#send(signal)
+  }
+
+  command(args: string[], options: Partial<CommandOptions> = {}): Promise<Outcome> {
+    return runCommand(args, {
+      client: this.client,
+      cwd: this.base,
+      home: this.path('home'),
+      timers: this.timers,
+      onTakeSignals: (send) => {
+        this.#send = send
+      },
+      ...options,
+      env: { PATH: process.env.PATH ?? '', TMPDIR: this.tmp, ...options.env },
+    })
+  }
+
+  /** `sandkeep run` of a shell script. */
+  run(script: string, args: string[] = [], options: Partial<CommandOptions> = {}): Promise<Outcome> {
+    return this.command(['run', '--task', 't', ...args, '--', 'sh', '-c', script], options)
+  }
+
+  remove(): void {
+    rmSync(this.base, { recursive: true, force: true })
+  }
+}
