@@ -113,6 +113,18 @@ describe('a save and a sweep', () => {
     await expectNoDangling(world, sandboxId)
   })
 
+  test('a save that is over, or was refused, keeps no sweep waiting', async () => {
+    const world = sandboxWorld(engines)
+    const { sandboxId } = await world.create({ taskId: 't' })
+    await world.save(sandboxId, 'x')
+    const { blobKey } = await world.put('unused')
+    const missing = { kind: 'file', path: 'f', blobKey: `sandbox-files/sha256/${'0'.repeat(64)}`, size: 1 } as const
+    const refused = world.store.saveSnapshot(sandboxId, { reason: 'stop', files: [missing] })
+    expect(await outcome(refused)).toBe('blob_missing')
+    expect((await sweep(world)).report).toMatchObject({ state: 'done', deleted: 1 })
+    expect(await isThere(world, blobKey)).toBe(false)
+  })
+
   test('a save whose lease a sweep has ended commits nothing', async () => {
     const world = sandboxWorld(engines)
     const { sandboxId } = await world.create({ taskId: 't' })
