@@ -125,7 +125,11 @@ export function taskKey(scope: Scope, taskId: string): Key {
 
 /** The beginning of a task's newest summary, apart from the task: it is written less often. */
 export function excerptKey(scope: Scope, taskId: string): Key {
-  return { pk: `X#${scope.tenant}#${scope.project}`, sk: taskId }
+  return { pk: excerptPartition(scope), sk: taskId }
+}
+
+export function excerptPartition(scope: Scope): string {
+  return `X#${scope.tenant}#${scope.project}`
 }
 
 /** The partition of the turns of a task, of all its generations. Task ids hold no `#`. */

@@ -1,11 +1,19 @@
 import { afterAll, describe, expect } from 'vitest'
+import { projectMd } from '../../src/memory/project-md.ts'
+import { createMemoryContext } from '../../src/memory/store.ts'
 import { check } from '../store/support/check.ts'
 import { injectFaults } from '../store/support/faults.ts'
 import { startEngines } from '../support/engines.ts'
-import { memoryOf } from './support/memory.ts'
+import { type Memory, memoryOf } from './support/memory.ts'
 
 const engines = await startEngines()
 afterAll(engines.stop)
+
+/** The document as it is read when its excerpts are too many to be held. */
+async function readInBatches({ scope, clock }: Memory): Promise<string> {
+  const context = createMemoryContext({ ...engines, scope, now: () => clock.now })
+  return (await Array.fromAsync(projectMd(context, 1))).join('')
+}
 
 const headings = (document: string) => [...document.matchAll(/^## (.*)$/gm)].map(([, name]) => name)
 
@@ -84,7 +92,8 @@ describe('project.md', () => {
   check(
     'is in order and whole for more tasks than are read at once',
     async () => {
-      const { put, clock, projectMd } = memoryOf(engines)
+      const memory = memoryOf(engines)
+      const { put, clock, projectMd } = memory
       const ids = Array.from({ length: 620 }, (_, n) => `t${(n * 7) % 620}`)
       for (const id of ids) {
         clock.now += 1
@@ -93,12 +102,14 @@ describe('project.md', () => {
       const document = await projectMd()
       expect(headings(document)).toEqual(ids.toReversed())
       for (const id of ids) expect(document).toContain(`of ${id}.\n`)
+      expect(await readInBatches(memory)).toBe(document)
     },
     { timeout: 60_000 },
   )
 
   check('reads again what DynamoDB has left unread', async () => {
-    const { put, projectMd } = memoryOf(engines)
+    const memory = memoryOf(engines)
+    const { put, projectMd } = memory
     for (const id of ['a', 'b', 'c']) await put(id, 1, `of ${id}.`)
     const whole = await projectMd()
     const partly = async (send: () => Promise<unknown>) => {
@@ -108,18 +119,23 @@ describe('project.md', () => {
       return { output: { ...output, Responses: { [engines.tableName]: [] }, UnprocessedKeys }, response }
     }
     using faults = injectFaults(engines.dynamodb, 'BatchGetItem', [partly, partly])
-    expect(await projectMd()).toBe(whole)
+    expect(await readInBatches(memory)).toBe(whole)
     expect(faults.seen).toBe(3)
   })
 
   check('ends with an error, and not as if it were whole, when the storage fails', async () => {
-    const { put, projectMd } = memoryOf(engines)
-    await put('a', 1, 'of a.')
+    const memory = memoryOf(engines)
+    for (const id of ['a', 'b']) await memory.put(id, 1, `of ${id}.`)
+    const pass = (send: () => Promise<unknown>) => send()
     const fail = async () => {
       throw new Error('injected')
     }
+    for (const faults of [[fail], [pass, fail]]) {
+      using _faults = injectFaults(engines.dynamodb, 'Query', faults)
+      await expect(memory.projectMd()).rejects.toThrow('injected')
+    }
     using _faults = injectFaults(engines.dynamodb, 'BatchGetItem', [fail])
-    await expect(projectMd()).rejects.toThrow('injected')
+    await expect(readInBatches(memory)).rejects.toThrow('injected')
   })
 
   check('tells what is there the moment after a write', async () => {
