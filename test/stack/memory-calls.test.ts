@@ -5,6 +5,8 @@ import { type LocalGateway, startGateway } from '../../local/gateway/index.ts'
 import { createHandlers, createStreamHandlers } from '../../local/handlers.ts'
 import { type LocalStack, startLocalStack } from '../../local/index.ts'
 import { synthesizeTemplate } from '../../local/template.ts'
+import { projectMd } from '../../src/memory/project-md.ts'
+import { createMemoryContext } from '../../src/memory/store.ts'
 import { CallRecorder, granted } from './recorder.ts'
 import { synth } from './synth.ts'
 
@@ -18,11 +20,11 @@ beforeAll(async () => {
   recorder = new CallRecorder(stack)
   const others = recorder.configOf('others')
   const { memory } = createHandlers(recorder.configOf('memory'))
-  const { 'project-md': projectMd } = createStreamHandlers(recorder.configOf('project-md'))
+  const streamed = createStreamHandlers(recorder.configOf('project-md'))['project-md']
   gateway = await startGateway({
     template: synthesizeTemplate(),
     handlers: { ...createHandlers(others), ...(memory && { memory }) },
-    streamHandlers: { ...createStreamHandlers(others), ...(projectMd && { 'project-md': projectMd }) },
+    streamHandlers: { ...createStreamHandlers(others), ...(streamed && { 'project-md': streamed }) },
   })
   const { apiKey } = stack
   client = createClient({
@@ -63,6 +65,9 @@ test('the function of the memory is granted the calls that it makes, and no othe
 test('the function of the document is granted the calls that it makes, and no others', async () => {
   await client.memory.putTurn({ ...ID, summaryMd: 'x' })
   expect(await client.memory.projectMd()).toContain('## t\n')
+  // As it is read when there are more summaries than may be held.
+  const scope = { tenant: 'acme', project: 'demo' }
+  await Array.fromAsync(projectMd(createMemoryContext({ ...recorder.configOf('project-md'), scope }), 0))
   expect(recorder.made('project-md')).toEqual(granted(synth(), 'project-md'))
 })
 
