@@ -97,7 +97,7 @@ function changedTask({ table, scope, retentionMs }: MemoryContext, task: TaskIte
   const set = ['#updatedAt = :now', '#retainUntil = :retainUntil']
   const add: string[] = []
   const remove: string[] = []
-  const conditions = ['#generation = :generation', '#retainUntil > :now']
+  const conditions = ['#generation = :generation']
   const names: Record<string, string> = {
     '#generation': 'generation',
     '#retainUntil': 'retainUntil',

@@ -4,7 +4,7 @@ import { sweepMemory } from '../../src/memory/sweep.ts'
 import { taskKey, turnKey } from '../../src/table/keys.ts'
 import { Table } from '../../src/table/table.ts'
 import { check } from '../store/support/check.ts'
-import { injectFaults, refuse } from '../store/support/faults.ts'
+import { injectFaults, after as meanwhile, refuse } from '../store/support/faults.ts'
 import { startEngines } from '../support/engines.ts'
 import { itemsOf, objectsOf } from './support/leftovers.ts'
 import { ME, type Memory, memoryOf } from './support/memory.ts'
@@ -145,6 +145,25 @@ describe('a delete', () => {
     },
     { timeout: 60_000 },
   )
+
+  check('spares a turn that is written anew just before its old item would go', async () => {
+    const memory = memoryOf(engines)
+    const { put, attach, store, text } = memory
+    await put('t', 1, 'old')
+    await attach('t', 1, 'a', 'old')
+    const rewrite = async () => {
+      await attach('t', 1, 'a', 'new')
+      await put('t', 1, 'new')
+    }
+    using faults = injectFaults(engines.dynamodb, 'DeleteItem', [meanwhile(rewrite)])
+    await store.deleteTask({ taskId: 't', mayDelete })
+    expect(faults.seen).toBeGreaterThan(2)
+    expect(await store.getTurn({ taskId: 't', turn: 1 })).toMatchObject({
+      summaryMd: 'new',
+      artifacts: [{ name: 'a' }],
+    })
+    expect(await text('t', 1, 'a')).toBe('new')
+  })
 
   check('tells of objects that S3 does not delete with the next sweep, which tries again', async () => {
     const memory = memoryOf(engines)

@@ -193,21 +193,33 @@ describe('a task that changes between the read and the write of another', () => 
     const memory = await started()
     const { put, attach, store, clock, text } = memory
     const between = (work: () => Promise<unknown>) => injectFaults(dynamodb, 'TransactWriteItems', [meanwhile(work)])
+    const shown = async () => (await wholeOf(memory)).document.split('\n').at(-2)
+    const latest = async () => (await store.getTask({ taskId: 't', limit: 1 }))?.task.latestTurn
     {
       using _faults = between(() => put('t', 9, 'nine'))
       await put('t', 8, 'eight')
     }
-    expect((await wholeOf(memory)).document).toContain('nine')
+    expect([await shown(), await latest()]).toEqual(['nine', 9])
+    {
+      using _faults = between(() => attach('t', 99, 'a'))
+      await attach('t', 98, 'a')
+    }
+    expect(await latest()).toBe(99)
     {
       using _faults = between(() => put('t', 9, ''))
-      await put('t', 7, 'seven')
+      await put('t', 6, 'six')
     }
-    expect((await wholeOf(memory)).document).toContain('eight')
+    expect([await shown(), await latest()]).toEqual(['eight', 99])
     {
-      using _faults = between(() => put('t', 6, 'six'))
+      using _faults = between(() => put('t', 7, 'seven'))
       await put('t', 8, '')
     }
-    expect((await wholeOf(memory)).document).toContain('seven')
+    expect(await shown()).toBe('seven')
+    {
+      using _faults = between(() => put('t', 9, 'nine'))
+      await put('t', 9, '')
+    }
+    expect(await shown()).toBe('seven')
     {
       using _faults = between(() => store.deleteTask({ taskId: 't', mayDelete }))
       await attach('t', 3, 'a')
@@ -227,6 +239,18 @@ describe('a task that changes between the read and the write of another', () => 
     }
     expect(await store.getTask({ taskId: 't', limit: 9 })).toMatchObject({ turns: [{ turn: 4 }, { turn: 5 }] })
     expect(await store.getTurn({ taskId: 't', turn: 5 })).toMatchObject({ summaryMd: `${large}5` })
+  })
+
+  check('and is another by the time that its turns are read is read again', async () => {
+    const memory = await started()
+    const { put, store } = memory
+    const replace = async () => {
+      await store.deleteTask({ taskId: 't', mayDelete })
+      for (const number of [7, 8, 9]) await put('t', number, 'new')
+    }
+    using _faults = injectFaults(dynamodb, 'Query', [meanwhile(replace)])
+    const page = await store.getTask({ taskId: 't', limit: 9 })
+    expect(page).toMatchObject({ task: { turnCount: 3 }, turns: [{ turn: 7 }, { turn: 8 }, { turn: 9 }] })
   })
 
   check('and of which the summary has gone meanwhile is read again', async () => {

@@ -15,9 +15,9 @@ afterAll(engines.stop)
 const SEED = 20_261_104
 const RUNS = 40
 
-const taskId = fc.constantFrom('a', 'a-1', 'B')
-const turn = fc.constantFrom(0, 1, 2, 9_999)
-const name = fc.constantFrom('a.txt', '__proto__', 'Z')
+const taskId = fc.constantFrom('a', 'a-1')
+const turn = fc.constantFrom(0, 1, 9_999)
+const name = fc.constantFrom('a.txt', '__proto__')
 const by = fc.constantFrom('user:one', 'key:one')
 const text = fc.constantFrom('', 'short', 'x'.repeat(5_000), '# é\n語')
 
@@ -91,11 +91,11 @@ function withoutHashes<T extends { artifacts: object[] } | null | undefined>(rec
 async function compare({ store, text: readText, projectMd }: Memory, model: MemoryModel): Promise<void> {
   expect((await store.listTasks({ limit: 100 })).tasks).toEqual(model.tasks())
   expect(await projectMd()).toBe(model.projectMd())
-  for (const id of ['a', 'a-1', 'B']) {
+  for (const id of ['a', 'a-1']) {
     const page = await store.getTask({ taskId: id, limit: 100 })
     expect(page?.task ?? null).toEqual(model.task(id))
     expect(page?.turns.map((overview) => overview.turn) ?? []).toEqual(model.turns(id))
-    for (const number of [0, 1, 2, 9_999]) {
+    for (const number of [0, 1, 9_999]) {
       const record = await store.getTurn({ taskId: id, turn: number })
       expect(withoutHashes(record)).toEqual(model.getTurn(id, number))
       const overview = page?.turns.find((each) => each.turn === number)

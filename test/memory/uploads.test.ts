@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { afterAll, describe, expect } from 'vitest'
 import { MAX_ARTIFACT_BYTES } from '../../src/limits.ts'
+import { sweepMemory } from '../../src/memory/sweep.ts'
+import { Table } from '../../src/table/table.ts'
 import { check } from '../store/support/check.ts'
+import { injectFaults, refuse } from '../store/support/faults.ts'
 import { send } from '../store/support/send.ts'
 import { startEngines } from '../support/engines.ts'
 import { itemsOf, objectsOf } from './support/leftovers.ts'
@@ -94,7 +97,10 @@ describe('an upload', () => {
     const { store, put, text } = memory
     await put('t', 5, 'old')
     const { uploadId, request } = await store.startUpload(announced)
-    await store.deleteTask({ taskId: 't', ...others })
+    {
+      using _killed = injectFaults(engines.dynamodb, 'DeleteItem', [refuse(() => new Error('killed'))])
+      await expect(store.deleteTask({ taskId: 't', ...others })).rejects.toThrow('killed')
+    }
     await send(request, bytes)
     await store.completeUpload({ ...id, uploadId, by: ME })
     expect(await store.getTask({ taskId: 't', limit: 9 })).toMatchObject({
@@ -102,8 +108,11 @@ describe('an upload', () => {
       turns: [{ turn: 1 }],
     })
     expect(await text('t', 1, id.name)).toBe('large bytes')
-    // No delete of what is left of the old task takes it.
-    await store.deleteTask({ taskId: 'other', ...others })
+    // What is left of the old task does not take it along.
+    const table = new Table(engines.dynamodb, engines.tableName)
+    const { scope, clock } = memory
+    const swept = await sweepMemory({ ...engines, table, scope, now: () => clock.now, timeIsUp: () => false })
+    expect(swept).toMatchObject({ cleared: 1 })
     expect(await text('t', 1, id.name)).toBe('large bytes')
     await store.deleteTask({ taskId: 't', ...others })
     expect(await text('t', 1, id.name)).toBeNull()
