@@ -16,7 +16,7 @@ import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { ARecord, type IHostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53'
 import { ApiGateway } from 'aws-cdk-lib/aws-route53-targets'
 import { Construct } from 'constructs'
-import type { Route } from '../lambdas/shared/routes.ts'
+import type { AnyRoute } from '../lambdas/shared/routes.ts'
 import { addGatewayResponses } from './gateway-responses.ts'
 import { refuseOtherMethods } from './method-not-allowed.ts'
 
@@ -31,7 +31,7 @@ export interface Throttling {
 /** A function and the routes that it answers. */
 export interface ServiceRoutes {
   readonly handler: IFunction
-  readonly routes: readonly Route[]
+  readonly routes: readonly AnyRoute[]
   /** Whether its answers are passed on as they come. Its handler must be one for that. @default false */
   readonly streams?: boolean
   /** Whether pages of `corsOrigins` may call it. @default false */
@@ -154,8 +154,12 @@ export class SandkeepApi extends Construct {
       for (const [path, ofPath] of Object.entries(Object.groupBy(routes, (route) => route.path))) {
         const resource = this.restApi.root.resourceForPath(path)
         const methods: string[] = (ofPath ?? []).map((route) => route.method)
-        for (const method of methods) {
-          resource.addMethod(method, integration, { authorizer, authorizationType: AuthorizationType.CUSTOM })
+        for (const { method, role } of ofPath ?? []) {
+          const access =
+            role === undefined
+              ? { authorizationType: AuthorizationType.NONE }
+              : { authorizer, authorizationType: AuthorizationType.CUSTOM }
+          resource.addMethod(method, integration, access)
         }
         const readable = cors === true && props.corsOrigins.length > 0
         if (readable) {

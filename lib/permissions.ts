@@ -48,6 +48,7 @@ export const permissions: Record<ServiceName, (stores: Stores) => PolicyStatemen
     onObjects(bucketArn, [OBJECT_PREFIXES.staging], 'GetObject', 'PutObject'),
     onListing(bucketArn, 'ListBucket'),
   ],
+  openapi: () => [],
   'project-md': ({ tableArn }) => [onTable(tableArn, 'BatchGetItem', 'Query')],
   sandboxes: ({ tableArn, bucketArn }) => [
     onTable(tableArn, 'BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'),

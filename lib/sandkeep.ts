@@ -13,6 +13,7 @@ import { ROUTES as fileRoutes } from '../lambdas/files/routes.ts'
 import { ROUTES as instanceRoutes } from '../lambdas/instances/routes.ts'
 import { ROUTES as keyRoutes } from '../lambdas/keys/routes.ts'
 import { ROUTES as memoryRoutes } from '../lambdas/memory/routes.ts'
+import { ROUTES as openapiRoutes } from '../lambdas/openapi/routes.ts'
 import { ROUTES as projectMdRoutes } from '../lambdas/project-md/routes.ts'
 import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
 import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
@@ -266,6 +267,10 @@ export class Sandkeep extends Construct {
         routes: memoryRoutes,
       },
       {
+        handler: makeFunction('Openapi', 'openapi', { description: 'The description of the API.', ...sizes.small }),
+        routes: openapiRoutes,
+      },
+      {
         handler: makeFunction('ProjectMd', 'project-md', {
           description: 'The memory of a project as one document.',
           ...sizes.streaming,
@@ -365,6 +370,8 @@ const sizes = {
   files: { memorySize: 1_024, timeout: INTEGRATION_TIMEOUT },
   // What it waits for is Anthropic; a whole core makes the first byte come soon.
   proxy: { memorySize: 1_769, timeout: STREAM_TIMEOUT },
+  // It has its answer at hand.
+  small: { memorySize: 256, timeout: INTEGRATION_TIMEOUT },
   standard: { memorySize: 512, timeout: INTEGRATION_TIMEOUT },
   streaming: { memorySize: 512, timeout: STREAM_TIMEOUT },
   sweep: { memorySize: 1_024, timeout: Duration.minutes(15) },

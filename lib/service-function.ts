@@ -22,6 +22,7 @@ export type ServiceName =
   | 'instances'
   | 'keys'
   | 'memory'
+  | 'openapi'
   | 'project-md'
   | 'sandboxes'
   | 'sweep'

@@ -7,6 +7,7 @@ import { createHandler as createInstances } from '../lambdas/instances/handler.t
 import { createHandler as createKeys } from '../lambdas/keys/handler.ts'
 import type { MemoryHandlerConfig } from '../lambdas/memory/config.ts'
 import { createHandler as createMemory } from '../lambdas/memory/handler.ts'
+import { createHandler as createOpenapi } from '../lambdas/openapi/handler.ts'
 import { createHandler as createProjectMd } from '../lambdas/project-md/handler.ts'
 import type { SandboxHandlerConfig } from '../lambdas/sandboxes/config.ts'
 import { createHandler as createSandboxes } from '../lambdas/sandboxes/handler.ts'
@@ -31,6 +32,7 @@ export function createHandlers(config: LocalConfig): Record<string, LambdaHandle
     instances: createInstances(config),
     keys: createKeys(config),
     memory: createMemory(config),
+    openapi: createOpenapi(),
     sandboxes: createSandboxes(config),
   }
 }

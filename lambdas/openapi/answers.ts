@@ -1,5 +1,6 @@
 import type * as z from 'zod'
-import { COMMON_ERRORS, ERROR_CODES, type ErrorCode } from './error-codes.ts'
+import type { AnyRoute } from '../shared/routes.ts'
+import { COMMON_ERRORS, CREDENTIAL_ERRORS, ERROR_CODES, type ErrorCode } from './error-codes.ts'
 import type { Answer, Operation, Status } from './operation.ts'
 import { errorBody } from './schemas.ts'
 
@@ -8,9 +9,10 @@ export interface KnownAnswer extends Answer {
   codes: readonly ErrorCode[]
 }
 
-/** All answers of an operation by their status, those of errors too. */
-export function answersOf(operation: Pick<Operation, 'answers' | 'errors' | 'errorBody'>): Map<Status, KnownAnswer> {
-  const codes = codesByStatus([...COMMON_ERRORS, ...(operation.errors ?? [])])
+/** All answers of a route by their status, those of errors too. */
+export function answersOf(operation: Operation, { role }: Pick<AnyRoute, 'role'>): Map<Status, KnownAnswer> {
+  const common = role === undefined ? COMMON_ERRORS : [...CREDENTIAL_ERRORS, ...COMMON_ERRORS]
+  const codes = codesByStatus([...common, ...(operation.errors ?? [])])
   const own = Object.entries(operation.answers) as [Status, Answer][]
   const answers = new Map(own.map(([status, answer]): [Status, KnownAnswer] => [status, { ...answer, codes: [] }]))
   for (const [status, ofStatus] of codes) {

@@ -74,15 +74,19 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES
 
 /** What any request may be answered with. */
-export const COMMON_ERRORS = [
-  'invalid_input',
-  'unauthenticated',
-  'forbidden',
+export const COMMON_ERRORS: readonly ErrorCode[] = [
   'payload_too_large',
-  'unsupported_media_type',
   'too_many_requests',
   'invalid_request',
   'internal_error',
   'unavailable',
   'timeout',
-] as const satisfies readonly ErrorCode[]
+]
+
+/** What any request to a route with credentials may be answered with, besides. */
+export const CREDENTIAL_ERRORS: readonly ErrorCode[] = [
+  'invalid_input',
+  'unauthenticated',
+  'forbidden',
+  'unsupported_media_type',
+]

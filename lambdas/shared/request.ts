@@ -2,7 +2,7 @@ import type middy from '@middy/core'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda'
 import type { KeyBinding, Right, Role } from '../../src/keys/types.ts'
 import type { Scope } from '../../src/tenancy/scope.ts'
-import type { Route } from './routes.ts'
+import type { AnyRoute } from './routes.ts'
 
 /** Who calls, as the authorizer told it. */
 export interface Principal {
@@ -18,7 +18,7 @@ export interface Principal {
 
 /** What the middlewares find out about a request, one after the other. */
 export interface Call {
-  route: Route
+  route: AnyRoute
   scope: Scope
   principal: Principal
   /** The parameters of the path, as they stood in it. */

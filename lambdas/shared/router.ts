@@ -1,6 +1,6 @@
 import { NotFoundError, SandkeepError } from '../../src/errors.ts'
 import type { ApiMiddleware, ApiRequest } from './request.ts'
-import type { Route } from './routes.ts'
+import type { AnyRoute } from './routes.ts'
 
 /** The path is known, the method is not one of it. */
 export class MethodNotAllowedError extends SandkeepError {
@@ -14,7 +14,7 @@ export class MethodNotAllowedError extends SandkeepError {
 }
 
 /** Finds the route of (httpMethod, resource). @throws NotFoundError, MethodNotAllowedError */
-export function router(routes: readonly Route[]): ApiMiddleware {
+export function router(routes: readonly AnyRoute[]): ApiMiddleware {
   const byPath = Map.groupBy(routes, (route) => route.path)
   const routerBefore = ({ event }: ApiRequest): void => {
     const candidates = byPath.get(event.resource)

@@ -16,3 +16,10 @@ export interface Route<Action extends string = string> {
   upload?: string
   action: Action
 }
+
+/** A route that anybody may call, without credentials. */
+export interface PublicRoute<Action extends string = string> extends Pick<Route<Action>, 'method' | 'path' | 'action'> {
+  role?: undefined
+}
+
+export type AnyRoute<Action extends string = string> = Route<Action> | PublicRoute<Action>

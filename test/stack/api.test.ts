@@ -7,9 +7,10 @@ import { ROUTES as fileRoutes } from '../../lambdas/files/routes.ts'
 import { ROUTES as instanceRoutes } from '../../lambdas/instances/routes.ts'
 import { ROUTES as keyRoutes } from '../../lambdas/keys/routes.ts'
 import { ROUTES as memoryRoutes } from '../../lambdas/memory/routes.ts'
+import { ROUTES as openapiRoutes } from '../../lambdas/openapi/routes.ts'
 import { ROUTES as projectMdRoutes } from '../../lambdas/project-md/routes.ts'
 import { ROUTES as sandboxRoutes } from '../../lambdas/sandboxes/routes.ts'
-import type { Route } from '../../lambdas/shared/routes.ts'
+import type { AnyRoute } from '../../lambdas/shared/routes.ts'
 import { readApi } from '../../local/gateway/read-api.ts'
 import type { Template } from '../../local/gateway/template.ts'
 import { only, resources, synth } from './synth.ts'
@@ -18,7 +19,7 @@ const template = synth()
 const api = readApi(template.toJSON() as Template)
 const byPath = new Map(api.resources.map((resource) => [resource.path, resource]))
 
-const services: Record<string, readonly Route[]> = {
+const services: Record<string, readonly AnyRoute[]> = {
   anthropic: anthropicRoutes,
   checkpoints: checkpointRoutes,
   'file-content': fileContentRoutes,
@@ -26,6 +27,7 @@ const services: Record<string, readonly Route[]> = {
   instances: instanceRoutes,
   keys: keyRoutes,
   memory: memoryRoutes,
+  openapi: openapiRoutes,
   'project-md': projectMdRoutes,
   sandboxes: sandboxRoutes,
 }
@@ -35,15 +37,18 @@ const routes = Object.entries(services).flatMap(([service, ofService]) =>
 )
 
 test.for(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
-  '%s has a method of its service behind the authorizer',
-  ([, { method, path, service, streams }]) => {
+  '%s has a method of its service, behind the authorizer unless it is public',
+  ([, { method, path, service, streams, role }]) => {
     const timeoutMs = streams ? 900_000 : 29_000
-    expect(byPath.get(path)?.methods.get(method)).toMatchObject({
-      authorizer: { name: 'authorizer' },
-      integration: { kind: 'lambda', streams, timeoutMs, function: { name: service } },
-    })
+    const found = byPath.get(path)?.methods.get(method)
+    expect(found?.authorizer?.name).toBe(role === undefined ? undefined : 'authorizer')
+    expect(found?.integration).toMatchObject({ kind: 'lambda', streams, timeoutMs, function: { name: service } })
   },
 )
+
+test('only the description of the API is public', () => {
+  expect(routes.filter(({ role }) => role === undefined).map(({ path }) => path)).toEqual(['/openapi.json'])
+})
 
 test.for([...new Set(routes.map(({ path }) => path))])('the other methods of %s are not allowed', (path) => {
   const allow = routes.filter((route) => route.path === path).map(({ method }) => method)

@@ -21,6 +21,7 @@ const names = [
   'instances',
   'keys',
   'memory',
+  'openapi',
   'project-md',
   'sandboxes',
   'sweep',
@@ -92,6 +93,7 @@ test.for([
   ['checkpoints', proxyEvent('POST', '/sandbox/checkpoints/v1/blobs/list', { prefix: '' }), '{"blobs":[]}'],
   ['instances', proxyEvent('POST', '/sandbox/instances/v1/get', { key: 'k' }), '{"record":null}'],
   ['keys', proxyEvent('GET', '/sandbox/keys/v1', null), '"name":"local"'],
+  ['openapi', proxyEvent('GET', '/openapi.json', null), '"openapi":"3.1.1"'],
 ] as const)('the bundle of %s runs by itself', async ([name, event, expected]) => {
   const result = JSON.parse(await invokeBundle(name, event))
   expect(result).toMatchObject({ statusCode: 200 })

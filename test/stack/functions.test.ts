@@ -24,6 +24,7 @@ test('there is one function a service, and nothing else runs', () => {
     'instances',
     'keys',
     'memory',
+    'openapi',
     'project-md',
     'sandboxes',
     'sweep',

@@ -64,6 +64,7 @@ test.for([
       bucket: ['s3:ListBucket'],
     },
   ],
+  ['openapi', { logs }],
   ['project-md', { logs, table: dynamodb('BatchGetItem', 'Query') }],
   [
     'sandboxes',
