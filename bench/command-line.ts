@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { type Measured, runNode } from './measured-process.ts'
-import type { RequestCounts } from './stack-process.ts'
+import type { RequestCounts, StackAddresses } from './stack-process.ts'
 
 const ROOT = path.dirname(import.meta.dirname)
 const MAIN = path.join(ROOT, 'dist', 'cli', 'main.js')
@@ -22,9 +22,7 @@ export async function buildCommand(): Promise<void> {
 }
 
 /** A local stack in a process of its own. */
-export interface StackProcess {
-  url: string
-  apiKey: string
+export interface StackProcess extends StackAddresses {
   /** The requests since the last time. */
   takeCounts(): Promise<RequestCounts>
   stop(): Promise<void>
@@ -34,10 +32,9 @@ export async function startStackProcess(): Promise<StackProcess> {
   const child = fork(path.join(import.meta.dirname, 'stack-process.ts'), [], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
-  const [{ url, apiKey }] = await once(child, 'message')
+  const [addresses] = (await once(child, 'message')) as [StackAddresses]
   return {
-    url,
-    apiKey,
+    ...addresses,
     takeCounts: async () => {
       child.send('take')
       const [counts] = await once(child, 'message')

@@ -19,6 +19,10 @@ const BENCHES: Record<string, { what: string; load: () => Promise<Bench> }> = {
     what: '5,000 files against the bare downloads of the same objects',
     load: async () => (await import('./pull.ts')).pull,
   },
+  resume: {
+    what: 'a workspace of 5,000 files restored, and saved after 10 changes, against restic',
+    load: async () => (await import('./resume.ts')).resume,
+  },
   sweep: {
     what: 'a sweep of 1,000,000 objects against only paging through the same lists; memory, requests, cost',
     load: async () => (await import('./sweep.ts')).sweep,
