@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb'
 import { checkpointKey, idKey, threadKey } from '../table/keys.ts'
 import { type Item, NEW_ITEM, type TransactAction } from '../table/table.ts'
-import { retryTransient, TransientError } from '../table/transient.ts'
+import { CONTENDED_ATTEMPTS, retryTransient, TransientError } from '../table/transient.ts'
 import { hashBytes, hashText } from '../text.ts'
 import type { EncodedCheckpoint } from './codec.ts'
 import type { StoreContext } from './context.ts'
@@ -93,7 +93,9 @@ class Committing {
 
   async run(): Promise<void> {
     try {
-      await retryTransient(() => this.#attempt())
+      // Items beside the thread may be of many writers.
+      const attempts = this.#plan.guards && CONTENDED_ATTEMPTS
+      await retryTransient(() => this.#attempt(), attempts)
     } catch (error) {
       await this.#discardBody()
       throw error

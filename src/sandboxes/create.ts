@@ -9,7 +9,7 @@ import {
   workspaceSandboxKey,
 } from '../table/keys.ts'
 import { NEW_ITEM, type TransactAction } from '../table/table.ts'
-import { retryTransient, TransientError } from '../table/transient.ts'
+import { CONTENDED_ATTEMPTS, retryTransient, TransientError } from '../table/transient.ts'
 import type { SandboxTable } from './context.ts'
 import { addEntry, countReuse, findReusable } from './fingerprints.ts'
 import {
@@ -68,7 +68,9 @@ async function tryCreate(context: SandboxTable, creating: Creating): Promise<{ s
   }
   if (reusable) actions.push(countReuse(context, fingerprint, reusable.count))
   if (from?.pin) actions.push(pinSnapshot(context, from.pin))
-  const result = await table.transact(actions, randomUUID())
+  const token = randomUUID()
+  // Many may begin from one snapshot at once.
+  const result = await retryTransient(() => table.transact(actions, token), CONTENDED_ATTEMPTS)
   if (result.done) return { state, reused: false }
   const [own] = result.refused
   if (own?.item) return { state: readSandbox(own.item), reused: false }
