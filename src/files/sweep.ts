@@ -1,5 +1,6 @@
+import pMap from 'p-map'
 import { FILE_ITEMS, filesPartition } from '../table/keys.ts'
-import type { Table } from '../table/table.ts'
+import type { Item, Table } from '../table/table.ts'
 import type { Scope } from '../tenancy/scope.ts'
 import { AnthropicFilesApi } from './anthropic-api.ts'
 import { createContext, type FilesConfig } from './context.ts'
@@ -14,6 +15,9 @@ export interface FilesSweepInput extends FilesConfig {
   /** Whether to stop, so that a later sweep goes on. */
   timeIsUp: () => boolean
 }
+
+/** Files that are cleared at a time. */
+const CONCURRENCY = 16
 
 export interface FilesSweepResult {
   /** Files whose time was over, bytes that no file has, uploads that ended half-way. */
@@ -45,20 +49,26 @@ class FilesSweep {
     const { anthropic, timeIsUp } = this.#input
     const api = anthropic && new AnthropicFilesApi(anthropic)
     const check = api && new ProviderCheck(this.#context, api)
-    for await (const { entry, removed } of entriesOf(this.#context)) {
+    for await (const page of pagesOf(this.#context)) {
       if (timeIsUp()) return this.#result
-      if (entry.deletedAt !== undefined) {
-        if (!removed) await this.#attempt(entry.id, () => this.#removeBytes(entry))
-      } else if (!isLive(entry, this.#context.now())) {
-        await this.#attempt(entry.id, () => this.#expire(entry))
-      } else if (check && entry.backend === 'anthropic') {
-        await this.#attempt('provider', () => check.add(entry))
-      }
+      await pMap(page, (item) => this.#clear(item), { concurrency: CONCURRENCY })
+      if (!check) continue
+      const ofProvider = page.map(readEntry).filter((entry) => entry.backend === 'anthropic')
+      const live = ofProvider.filter((entry) => isLive(entry, this.#context.now()))
+      for (const entry of live) await this.#attempt('provider', () => check.add(entry))
     }
     await this.#attempt('objects', () => clearObjects({ ...this.#input, ...this.#context }))
     if (check) await this.#attempt('provider', () => check.finish())
     if (api) await this.#attempt('provider', () => removeHalfDone(this.#context, api))
     return this.#result
+  }
+
+  /** What is left of a deleted file, and a file whose time is over. */
+  async #clear(item: Item): Promise<void> {
+    const entry = readEntry(item)
+    if (entry.deletedAt === undefined && isLive(entry, this.#context.now())) return
+    if (entry.deletedAt === undefined) await this.#attempt(entry.id, () => this.#expire(entry))
+    else if (item.removed !== true) await this.#attempt(entry.id, () => this.#removeBytes(entry))
   }
 
   async #expire(entry: FileEntry): Promise<number> {
@@ -77,15 +87,14 @@ class FilesSweep {
   /** Work that fails does not keep the rest from being done. @param work gives how much it has cleared */
   async #attempt(key: string, work: () => Promise<number>): Promise<void> {
     try {
-      this.#result.cleared += await work()
+      const cleared = await work()
+      this.#result.cleared += cleared
     } catch (error) {
       this.#result.failures.push({ key, reason: error instanceof Error ? error.message : String(error) })
     }
   }
 }
 
-async function* entriesOf({ table, scope }: FilesContext): AsyncGenerator<{ entry: FileEntry; removed: boolean }> {
-  for await (const items of table.query(filesPartition(scope), { prefix: FILE_ITEMS })) {
-    for (const item of items) yield { entry: readEntry(item), removed: item.removed === true }
-  }
+function pagesOf({ table, scope }: FilesContext): AsyncGenerator<Item[]> {
+  return table.query(filesPartition(scope), { prefix: FILE_ITEMS })
 }

@@ -178,6 +178,14 @@ describe('the sweep', () => {
     expect((await engines.s3.send(new GetObjectCommand(object))).ContentLength).toBe(5)
   })
 
+  it('counts each file that it clears, many at a time', async () => {
+    const w = world(engines)
+    for (let index = 0; index < 40; index++) await w.files().create(newFile({ expiresInSeconds: 3_600 }))
+    w.clock.now += HOUR
+    expect(await w.sweep()).toEqual({ cleared: 40, failures: [] })
+    expect(await kept(engines, w.scope)).toEqual({ items: [], objects: [] })
+  })
+
   it('does nothing when its time is up', async () => {
     const w = world(engines)
     await w.files().create(newFile({ expiresInSeconds: 3_600 }))
