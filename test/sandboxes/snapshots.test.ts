@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { createCheckpointStore } from '../../src/checkpoints/store.ts'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import { BlobsMissingError } from '../../src/errors.ts'
+import { createSweepService } from '../../src/sweep/service.ts'
 import { outcome, tally } from '../store/support/stores.ts'
 import { startEngines } from '../support/engines.ts'
 import { anyone, type SandboxWorld, sandboxWorld } from './support/world.ts'
@@ -59,6 +60,12 @@ describe('a snapshot', () => {
     const checkpoints = checkpointsOf(world)
     const { blobKey } = await world.put('x')
     expect(await checkpoints.listBlobReferences()).toEqual([{ key: blobKey, references: 2 }])
+    const usage = await createSweepService({
+      ...engines,
+      scope: world.scope,
+      startSweep: async () => undefined,
+    }).usage()
+    expect(usage).toMatchObject({ threads: 0, checkpoints: 2, referencedBlobs: 1, logicalBytes: 2 })
     const { threadId } = (await checkpoints.get(checkpointId)) ?? { threadId: '' }
     expect(await checkpoints.getHead(threadId)).toBeNull()
     expect(await checkpoints.list(threadId)).toEqual([])
