@@ -41,10 +41,12 @@ export async function execute(input: ExecuteInput): Promise<Ended> {
 /** What cannot be started leaves nothing behind. */
 async function start(input: ExecuteInput): Promise<{ running: RunningCommand; log: OutputLog }> {
   const { prepared } = input
+  let log: OutputLog | undefined
   try {
-    const log = await OutputLog.create(prepared.places.folder.log)
+    log = await OutputLog.create(prepared.places.folder.log)
     return { running: await startWith(input, log), log }
   } catch (error) {
+    await log?.close()
     await prepared.undo()
     throw error
   }

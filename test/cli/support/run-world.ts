@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { EndSignal } from '../../../cli/context.ts'
 import type { Timers } from '../../../cli/timers.ts'
 import type { SandkeepClient } from '../../../client/index.ts'
+import type { Scope } from '../../../src/tenancy/scope.ts'
 import type { TestApi } from '../../http/support/api.ts'
 import { type CommandOptions, type Outcome, runCommand } from './command.ts'
 import { temporaryFolder } from './tree.ts'
@@ -31,13 +32,17 @@ export class ManualTimers implements Timers {
 
 /** A scope of its own on the API, and folders for the machines that run things in it. */
 export class RunWorld {
+  readonly scope: Scope
   readonly client: SandkeepClient
   readonly base = temporaryFolder()
   readonly timers = new ManualTimers()
+  readonly #api: TestApi
   #send: ((signal: EndSignal) => void) | undefined
 
   constructor(api: TestApi) {
-    this.client = api.client()
+    this.#api = api
+    this.scope = api.engines.freshScope()
+    this.client = api.client(this.scope)
     for (const name of ['tmp', 'home']) mkdirSync(join(this.base, name))
   }
 
@@ -68,6 +73,22 @@ export class RunWorld {
       ...options,
       env: { PATH: process.env.PATH ?? '', TMPDIR: this.tmp, ...options.env },
     })
+  }
+
+  /** Another client of the scope, some of whose methods are others. */
+  clientWith<Service extends 'sandboxes' | 'memory' | 'blobs'>(
+    service: Service,
+    methods: Partial<SandkeepClient[Service]>,
+  ): SandkeepClient {
+    const client = this.#api.client(this.scope)
+    Object.assign(client[service], methods)
+    return client
+  }
+
+  /** The text of an artifact of the task `t`; empty where there is none. */
+  async artifact(turn: number, name: string): Promise<string> {
+    const found = await this.client.memory.getArtifact({ taskId: 't', turn, name })
+    return found ? new Response(found.stream()).text() : ''
   }
 
   /** `sandkeep run` of a shell script. */
