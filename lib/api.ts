@@ -17,6 +17,7 @@ import { ARecord, type IHostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53
 import { ApiGateway } from 'aws-cdk-lib/aws-route53-targets'
 import { Construct } from 'constructs'
 import type { AnyRoute } from '../lambdas/shared/routes.ts'
+import { acknowledge } from './acknowledge.ts'
 import { addGatewayResponses } from './gateway-responses.ts'
 import { refuseOtherMethods } from './method-not-allowed.ts'
 
@@ -121,6 +122,18 @@ export class SandkeepApi extends Construct {
           securityPolicy: SecurityPolicy.TLS_1_2,
         },
       }),
+    })
+    acknowledge(this.restApi, {
+      'AwsSolutions-APIG2': 'The functions check every request, by rules that a model of the gateway cannot state.',
+      'AwsSolutions-APIG3': 'A firewall is the choice of who deploys, and is put before the stage from outside.',
+      'AwsSolutions-APIG4':
+        'Every method of a route asks the authorizer. The others answer 405 to all, from a constant.',
+      'AwsSolutions-APIG6':
+        'The log of each execution would hold headers and bodies, which are secrets. Access log and functions tell the rest.',
+      'AwsSolutions-COG4': 'Callers have API keys or tokens of an identity provider, which the authorizer checks.',
+      'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]':
+        'The only policy that lets API Gateway write logs, as AWS manages it.',
+      'Serverless-APIGWXrayEnabled': 'Tracing is a property of the construct, off by default for its cost.',
     })
     // The output that comes with it ends in a slash, which breaks what is appended to it.
     this.restApi.node.tryRemoveChild('Endpoint')

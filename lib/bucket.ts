@@ -10,6 +10,7 @@ import {
 } from 'aws-cdk-lib/aws-s3'
 import type { Construct } from 'constructs'
 import { OBJECT_PREFIXES } from '../src/blobs/object-keys.ts'
+import { acknowledge } from './acknowledge.ts'
 
 export interface SandkeepBucketProps {
   /** DESTROY also empties the bucket when the stack is deleted. */
@@ -71,6 +72,10 @@ export class SandkeepBucket extends Bucket {
       ...(props.corsOrigins.length > 0 && { cors: corsRules(props.corsOrigins) }),
       removalPolicy: props.removalPolicy,
       autoDeleteObjects: props.removalPolicy === RemovalPolicy.DESTROY,
+    })
+    acknowledge(this, {
+      'AwsSolutions-S1':
+        'Every access is by a function or a request that one signed, and stands in the log of the API. Access logs would cost more than what they tell.',
     })
   }
 }

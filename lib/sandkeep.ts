@@ -1,8 +1,9 @@
-import { Duration, RemovalPolicy, Token } from 'aws-cdk-lib'
+import { Duration, RemovalPolicy, Stack, Token } from 'aws-cdk-lib'
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions'
 import { Policy, type PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { RetentionDays } from 'aws-cdk-lib/aws-logs'
+import type { CfnBucket } from 'aws-cdk-lib/aws-s3'
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import type { ITopic } from 'aws-cdk-lib/aws-sns'
 import { Construct } from 'constructs'
@@ -17,8 +18,10 @@ import { ROUTES as openapiRoutes } from '../lambdas/openapi/routes.ts'
 import { ROUTES as projectMdRoutes } from '../lambdas/project-md/routes.ts'
 import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
 import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
+import { OBJECT_PREFIXES } from '../src/blobs/object-keys.ts'
 import { ENVIRONMENT } from '../src/environment.ts'
 import { MEMORY_RETENTION_SECONDS, SANDBOX_RETENTION_SECONDS } from '../src/limits.ts'
+import { acknowledge } from './acknowledge.ts'
 import { Alarms } from './alarms.ts'
 import {
   type ApiDomain,
@@ -151,6 +154,7 @@ export class Sandkeep extends Construct {
     this.table = table
     this.bucket = bucket
 
+    acknowledge(this, objectGrants(bucket))
     const functions: ServiceFunction[] = []
     const makeFunction = (id: string, service: ServiceName, more: FunctionProps) => {
       const reserved = reservedConcurrency?.[service]
@@ -314,6 +318,16 @@ export class Sandkeep extends Construct {
     })
     new SandkeepDashboard(this, 'Dashboard', { ...watched, alarms: alarms.all })
   }
+}
+
+/** Why functions have rights on many objects. */
+function objectGrants(bucket: SandkeepBucket): Record<string, string> {
+  const bucketId = Stack.of(bucket).resolve((bucket.node.defaultChild as CfnBucket).logicalId)
+  const reason = 'Objects are granted by the prefixes of the services that own them: their names are not known before.'
+  const rules = Object.values(OBJECT_PREFIXES).map(
+    (prefix) => `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/${prefix}*]`,
+  )
+  return Object.fromEntries(rules.map((rule) => [rule, reason]))
 }
 
 /** @throws InvalidInputError naming a wrong setting; what is known only at the deployment is checked by the function */

@@ -1,12 +1,13 @@
 import path from 'node:path'
 import { type Duration, RemovalPolicy } from 'aws-cdk-lib'
-import { type PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Architecture, type CfnFunction, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
 import { LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
 import { ENVIRONMENT } from '../src/environment.ts'
+import { acknowledge } from './acknowledge.ts'
 
 /** The template's metadata key that says which folder of `lambdas/` a function is. */
 export const FUNCTION_METADATA = 'sandkeep:function'
@@ -64,7 +65,7 @@ export class ServiceFunction extends NodejsFunction {
     const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') })
     logGroup.grantWrite(role)
     for (const statement of props.statements) role.addToPolicy(statement)
-    props.encryptionKey?.grantEncryptDecrypt(role)
+    if (props.encryptionKey) role.addToPolicy(onKey(props.encryptionKey))
 
     super(scope, id, {
       description: props.description,
@@ -101,7 +102,28 @@ export class ServiceFunction extends NodejsFunction {
         logLevel: LogLevel.WARNING,
       },
     })
+    if (props.tracing) acknowledge(role, { 'AwsSolutions-IAM5[Resource::*]': 'X-Ray knows no resources.' })
+    acknowledge(this, {
+      'Serverless-LambdaAsyncFailureDestination': 'What a failed call left undone, the next one finds and does.',
+      'Serverless-LambdaDLQ':
+        'It is called for an answer, or what a failed call left undone the next one finds and does.',
+      'Serverless-LambdaTracing': 'Tracing is a property of the construct, off by default for its cost.',
+    })
     const resource = this.node.defaultChild as CfnFunction
     resource.cfnOptions.metadata = { ...resource.cfnOptions.metadata, [FUNCTION_METADATA]: props.service }
   }
+}
+
+/** What the table and the bucket need of whoever uses them. */
+function onKey({ keyArn }: IKey): PolicyStatement {
+  const actions = [
+    'Decrypt',
+    'DescribeKey',
+    'Encrypt',
+    'GenerateDataKey',
+    'GenerateDataKeyWithoutPlaintext',
+    'ReEncryptFrom',
+    'ReEncryptTo',
+  ]
+  return new PolicyStatement({ actions: actions.map((action) => `kms:${action}`), resources: [keyArn] })
 }
