@@ -17,21 +17,24 @@ export async function downloadBundle(
 ): Promise<void> {
   const answer = await transport.send(download, null, signal)
   if (answer.statusCode !== 200) throw await refusal(answer, 'a download')
-  const pending: Promise<void>[] = []
+  let pending: Promise<void>[] = []
   const reader = new BundleReader(entries, (entry, bytes) => {
     const taken = take(entry, bytes)
     if (taken !== undefined) pending.push(taken)
   })
   try {
     await readAll(answer, (chunk) => {
+      pending = []
       reader.push(chunk)
       // What follows is of no use. A bundle that is used to its end is read to it: the connection can be used again.
       if (reader.isDone && reader.length < size) answer.destroy()
-      return pending.length > 0 ? Promise.all(pending.splice(0)) : undefined
+      return pending.length > 0 ? Promise.all(pending) : undefined
     })
     reader.finish()
   } finally {
     if (!answer.complete) answer.destroy()
+    // An answer may be over while what its last chunk brought is being taken.
+    await Promise.all(pending)
   }
 }
 

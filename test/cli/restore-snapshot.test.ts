@@ -138,7 +138,9 @@ test('the same when the file system is slow', async () => {
     ...put(`many ${index}`),
     mode: 0o644,
   }))
-  await restore([...entries, ...many], [await bundleOf('bundle', [...entries, ...many])])
+  const restored = await restore([...entries, ...many], [await bundleOf('bundle', [...entries, ...many])])
+  expect(restored.downloads).toBe(1)
+  expect(fake.requests).toEqual(['GET'])
   const of = Object.fromEntries(many.map(({ path }, index) => [path, `many ${index}`]))
   expect(readTree(target)).toEqual({ ...expected(), ...readTree(makeTree(join(base, 'many'), of)) })
 })
