@@ -104,6 +104,12 @@ describe('what a hosted sandbox made', () => {
     expect(await listed(w.files())).toHaveLength(2)
   })
 
+  it('and many delete at once is deleted by one of them', async () => {
+    const id = await output('ann', 'app')
+    const deleted = await Promise.allSettled(Array.from({ length: 6 }, (_, index) => w.files(`u${index}`).delete(id)))
+    expect(deleted.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  })
+
   it('is deleted there too, and remembered for 30 days', async () => {
     const id = await output()
     await w.files().delete(id)

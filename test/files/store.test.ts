@@ -31,6 +31,14 @@ describe('a file', () => {
     expect(await files().list()).toEqual({ files: [], nextPage: null })
   })
 
+  it('that many delete at once is deleted by one of them', async () => {
+    const { files } = world(engines)
+    const { id } = await files().create(newFile({ scope: 'app' }))
+    const deleted = await Promise.allSettled(Array.from({ length: 6 }, (_, index) => files(`u${index}`).delete(id)))
+    expect(deleted.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    for (const result of deleted) if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(NotFoundError)
+  })
+
   it('of a sandbox can be downloaded, and has no end unless one is given', async () => {
     const { files, clock } = world(engines)
     const made = await files().create(newFile({ fromSandbox: true }))
