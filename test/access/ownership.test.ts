@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createClient, type SandkeepClient } from '../../client/index.ts'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { AUDIENCE, type IdentityProvider, startIdentityProvider } from './support/identity-provider.ts'
 
 const member = (role: string) => ({

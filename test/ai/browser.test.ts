@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
 import puppeteer, { type Browser, type Page } from 'puppeteer-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 
 const CHROMIUM = [
   process.env.CHROMIUM ?? '',

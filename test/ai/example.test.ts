@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SandkeepAIEnv } from '../../client/ai/index.ts'
 import { workOn } from '../../examples/hosted-sandbox.ts'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { type AnthropicEndpoint, startAnthropic } from './support/anthropic-endpoint.ts'
 import { bash, text } from './support/messages.ts'
 

@@ -11,7 +11,7 @@ import {
   sandboxOutputs,
   sandboxUpload,
 } from '../../client/ai/index.ts'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { type AnthropicEndpoint, startAnthropic } from './support/anthropic-endpoint.ts'
 import { bash, messageEvents, sse, text } from './support/messages.ts'
 import { ways } from './support/run.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Client } from '../../cli/context.ts'
 import { createClient } from '../../client/index.ts'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { runCommand } from './support/command.ts'
 
 let stack: LocalStack

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, cpSync, lstatSync, mkdirSync, readFileSync, rmSyn
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createClient } from '../../client/index.ts'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { NOBODY, type SpawnOptions, spawnCommand } from './support/spawn.ts'
 import { makeTree, readTree, temporaryFolder } from './support/tree.ts'
 

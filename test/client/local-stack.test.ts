@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createClient, type SandkeepClient } from '../../client/index.ts'
-import { type LocalStack, startLocalStack } from '../../local/stack.ts'
 import { checkpoint } from '../http/support/checkpoint.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 
 let stack: LocalStack
 let client: SandkeepClient

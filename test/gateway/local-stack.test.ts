@@ -5,7 +5,7 @@ import path from 'node:path'
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type LocalStack, type LocalStackOptions, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, type LocalStackOptions, startLocalStack } from '../support/local-stack.ts'
 
 let dir: string
 const running: LocalStack[] = []

@@ -3,11 +3,11 @@ import { connect } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
 import { createFileRegistry } from '../../src/files/registry.ts'
 import { APP_OWNER } from '../../src/files/types.ts'
 import { refuse, startUpstream, UPSTREAM_KEY, type Upstream, type UpstreamFault } from '../files/support/anthropic.ts'
 import { send } from '../store/support/send.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { dispositionName, FILES, type FileCall, field, fileCaller, filePart, rawForm } from './support/files.ts'
 
 const SCOPE = { tenant: 'acme', project: 'web' }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHandler } from '../../lambdas/files/handler.ts'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
 import { type Engines, startEngines } from '../support/engines.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { call as callHandler, proxyEvent } from './support/events.ts'
 import { FILES, field, fileCaller, filePart, rawForm } from './support/files.ts'
 

@@ -1,6 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
 import { userOwner } from '../../src/files/items.ts'
 import { createFileRegistry } from '../../src/files/registry.ts'
 import { APP_OWNER, type FileScope } from '../../src/files/types.ts'
@@ -8,6 +7,7 @@ import type { Scope } from '../../src/tenancy/scope.ts'
 import { AUDIENCE, type IdentityProvider, startIdentityProvider } from '../access/support/identity-provider.ts'
 import { startUpstream, UPSTREAM_KEY, type Upstream } from '../files/support/anthropic.ts'
 import { send } from '../store/support/send.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { type FileAnswer, type FileCall, field, fileCaller, filePart, rawForm } from './support/files.ts'
 
 const APPS: readonly Scope[] = ['tenant-1', 'tenant-2'].flatMap((tenant) =>

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '../../client/index.ts'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
 import { KEPT_NAMES, REFUSED_NAMES, SHORTENED_NAMES } from '../files/support/names.ts'
 import { send } from '../store/support/send.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { dispositionName, type FileCall, field, fileCaller, filePart, rawForm } from './support/files.ts'
 
 const HOUR = 3_600_000

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 
 let stack: LocalStack
 let folder: string

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 
 // As the stack sets it: the logger looks at it when it is loaded.
 vi.hoisted(() => {

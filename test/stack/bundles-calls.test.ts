@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createHandler } from '../../lambdas/bundles/handler.ts'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
 import { createBlobStore } from '../../src/blobs/store.ts'
 import { createBundleStore } from '../../src/bundles/store.ts'
 import type { SandboxSnapshotFileEntry } from '../../src/checkpoints/types.ts'
 import { createSandboxStore } from '../../src/sandboxes/store.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { CallRecorder, granted } from './recorder.ts'
 import { synth } from './synth.ts'
 

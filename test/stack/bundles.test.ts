@@ -8,7 +8,7 @@ import { Template } from 'aws-cdk-lib/assertions'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { writeCaller } from '../../lambdas/shared/caller.ts'
 import { SandkeepStack } from '../../lib/index.ts'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { resources } from './synth.ts'
 
 const names = [

@@ -31,6 +31,7 @@ import type { SweepTelemetry } from '../../../lambdas/sweep/telemetry.ts'
 import type { SandboxCheckpointStoreOptions } from '../../../src/checkpoints/types.ts'
 import { createKeyStore } from '../../../src/keys/store.ts'
 import type { KeyBinding, Role } from '../../../src/keys/types.ts'
+import { AnswerChecker } from '../../support/answer-check.ts'
 import { type Engines, startEngines } from '../../support/engines.ts'
 import { type Answer, streamed, whole } from './answers.ts'
 import { proxyEvent } from './events.ts'
@@ -57,6 +58,7 @@ export interface TestApi {
   client(options?: Partial<ClientOptions>): SandkeepClient
   /** As another instance of the same functions, with options of its own. */
   withOptions(options: TestOptions): Pick<TestApi, 'client' | 'fetch'>
+  /** @throws Error when an answer was not as the description of the API has it */
   stop(): Promise<void>
 }
 
@@ -64,20 +66,36 @@ export async function startTestApi(): Promise<TestApi> {
   const engines = await startEngines()
   const keys = createKeyStore(engines)
   const requests: string[] = []
+  const checker = new AnswerChecker()
   const createKey = async (role: Role, bindings: KeyBinding[] = [{ tenant: '*', project: '*' }]) => {
     const { key } = await keys.create({ name: role, role, bindings })
     return key
   }
   const apiKey = await createKey('platform')
   const withOptions = (storeOptions: TestOptions) => {
-    const fetch = gatewayFetch(engines, storeOptions, requests)
+    const fetch = checkedFetch(gatewayFetch(engines, storeOptions, requests), checker)
     return {
       fetch,
       client: (options: Partial<ClientOptions> = {}) =>
         createClient({ url: URL_OF_API, apiKey, ...engines.freshScope(), fetch, ...options }),
     }
   }
-  return { engines, url: URL_OF_API, requests, createKey, withOptions, ...withOptions({}), stop: engines.stop }
+  const stop = async () => {
+    await engines.stop()
+    checker.verify()
+  }
+  return { engines, url: URL_OF_API, requests, createKey, withOptions, ...withOptions({}), stop }
+}
+
+/** Holds the answers of the API to the description of it. */
+function checkedFetch(fetch: typeof globalThis.fetch, checker: AnswerChecker): typeof globalThis.fetch {
+  return async (input, init) => {
+    const given = input instanceof Request ? input : { url: String(input), method: 'GET' }
+    const response = await fetch(input, init)
+    const { origin, pathname } = new URL(given.url)
+    if (origin === URL_OF_API) await checker.checkResponse(init?.method ?? given.method, pathname, response)
+    return response
+  }
 }
 
 function gatewayFetch(engines: Engines, options: TestOptions, requests: string[]): typeof globalThis.fetch {
