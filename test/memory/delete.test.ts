@@ -1,4 +1,3 @@
-import { BatchWriteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect } from 'vitest'
 import { sweepMemory } from '../../src/memory/sweep.ts'
 import { taskKey, turnKey } from '../../src/table/keys.ts'
@@ -8,6 +7,7 @@ import { injectFaults, after as meanwhile, refuse } from '../store/support/fault
 import { startEngines } from '../support/engines.ts'
 import { itemsOf, objectsOf } from './support/leftovers.ts'
 import { ME, type Memory, memoryOf } from './support/memory.ts'
+import { putItems } from './support/put-items.ts'
 
 const engines = await startEngines()
 afterAll(engines.stop)
@@ -190,14 +190,10 @@ async function fill({ put, scope }: Memory, turns: number): Promise<void> {
   await put('t', 0)
   const table = new Table(engines.dynamodb, engines.tableName)
   const first = await table.get(turnKey(scope, 't', 0))
-  const client = DynamoDBDocumentClient.from(engines.dynamodb)
-  for (let start = 1; start < turns; start += 25) {
-    const count = Math.min(25, turns - start)
-    const requests = Array.from({ length: count }, (_, n) => ({
-      PutRequest: { Item: { ...first, ...turnKey(scope, 't', start + n) } },
-    }))
-    await client.send(new BatchWriteCommand({ RequestItems: { [engines.tableName]: requests } }))
-  }
+  await putItems(
+    engines,
+    Array.from({ length: turns - 1 }, (_, n) => ({ ...first, ...turnKey(scope, 't', n + 1) })),
+  )
   await table.update(taskKey(scope, 't'), {
     expression: 'SET #count = :count',
     condition: 'attribute_exists(pk)',

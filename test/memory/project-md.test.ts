@@ -1,10 +1,13 @@
 import { afterAll, describe, expect } from 'vitest'
 import { projectMd } from '../../src/memory/project-md.ts'
 import { createMemoryContext } from '../../src/memory/store.ts'
+import { excerptKey, taskKey } from '../../src/table/keys.ts'
+import { Table } from '../../src/table/table.ts'
 import { check } from '../store/support/check.ts'
 import { injectFaults } from '../store/support/faults.ts'
 import { startEngines } from '../support/engines.ts'
 import { type Memory, memoryOf } from './support/memory.ts'
+import { putItems } from './support/put-items.ts'
 
 const engines = await startEngines()
 afterAll(engines.stop)
@@ -93,12 +96,18 @@ describe('project.md', () => {
     'is in order and whole for more tasks than are read at once',
     async () => {
       const memory = memoryOf(engines)
-      const { put, clock, projectMd } = memory
+      const { put, clock, projectMd, scope } = memory
       const ids = Array.from({ length: 620 }, (_, n) => `t${(n * 7) % 620}`)
-      for (const id of ids) {
-        clock.now += 1
-        await put(id, 1, `of ${id}.`)
-      }
+      await put('t0', 1, 'of t0.')
+      const table = new Table(engines.dynamodb, engines.tableName)
+      const [task, excerpt] = await Promise.all([table.get(taskKey(scope, 't0')), table.get(excerptKey(scope, 't0'))])
+      await putItems(
+        engines,
+        ids.flatMap((id, n) => [
+          { ...task, ...taskKey(scope, id), updatedAt: clock.now + n },
+          { ...excerpt, ...excerptKey(scope, id), text: `of ${id}.` },
+        ]),
+      )
       const document = await projectMd()
       expect(headings(document)).toEqual(ids.toReversed())
       for (const id of ids) expect(document).toContain(`of ${id}.\n`)

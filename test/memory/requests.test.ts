@@ -6,6 +6,7 @@ import { Table } from '../../src/table/table.ts'
 import { check } from '../store/support/check.ts'
 import { startEngines } from '../support/engines.ts'
 import { ME, memoryOf } from './support/memory.ts'
+import { putItems } from './support/put-items.ts'
 
 const engines = await startEngines()
 afterAll(engines.stop)
@@ -83,7 +84,11 @@ describe('the requests of', () => {
       const table = new Table(engines.dynamodb, engines.tableName)
       const item = { ...(await table.get(turnKey(scope, 't', 1))), meta: `{"a":"${'x'.repeat(1_000)}"}` }
       // What many turns weigh: 3 MB.
-      for (let turn = 2; turn < 9_999; turn += 4) await table.put({ ...item, ...turnKey(scope, 't', turn) })
+      const turns = Array.from({ length: 2_500 }, (_, n) => 2 + 3 * n)
+      await putItems(
+        engines,
+        turns.map((turn) => ({ ...item, ...turnKey(scope, 't', turn) })),
+      )
       expect(await add(9_999)).toEqual(second)
     },
     { timeout: 120_000 },
