@@ -23,7 +23,7 @@ export function answersOf(operation: Operation, { role }: Pick<AnyRoute, 'role'>
 
 /** The answer of a status, by itself or by its range. */
 export function findAnswer<Value>(answers: ReadonlyMap<Status, Value>, status: number): Value | undefined {
-  return answers.get(`${status}`) ?? answers.get(status < 500 ? '4XX' : '5XX')
+  return answers.get(`${status}`) ?? answers.get(`${Math.floor(status / 100)}XX` as Status)
 }
 
 function codesByStatus(codes: readonly ErrorCode[]): Map<Status, ErrorCode[]> {
