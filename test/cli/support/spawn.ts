@@ -11,6 +11,7 @@ export interface SpawnOptions {
   unprivileged?: boolean
   /** Told of the child and all that it has written to standard error so far. */
   onStderr?: (text: string, child: ChildProcess) => void
+  onStart?: (child: ChildProcess) => void
 }
 
 export const NOBODY = 65_534
@@ -25,6 +26,7 @@ export function spawnCommand(args: string[], options: SpawnOptions): Promise<Out
     stdio: ['ignore', 'pipe', 'pipe'],
     ...user,
   })
+  options.onStart?.(child)
   const outcome = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text) => {
     outcome.stdout += text

@@ -1,0 +1,162 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { containerArguments, findEngine } from '../../cli/run/container.ts'
+import { parseMeta } from '../../cli/run/options.ts'
+import { joinLog, OutputLog } from '../../cli/run/output-log.ts'
+import { saveCommand } from '../../cli/run/save-command.ts'
+import { writeTurn } from '../../cli/run/turn.ts'
+import { SandkeepHttpError, SandkeepNetworkError, type Turn } from '../../client/index.ts'
+import { makeTree, temporaryFolder } from './support/tree.ts'
+
+let base: string
+beforeEach(() => {
+  base = temporaryFolder()
+  return () => rmSync(base, { recursive: true, force: true })
+})
+
+describe('the log', () => {
+  const log = async (chunks: string[]) => {
+    const file = join(base, 'log')
+    const written = await OutputLog.create(file, 10)
+    for (const chunk of chunks) await written.write(Buffer.from(chunk))
+    await written.close()
+    await joinLog(file)
+    expect(readdirSync(base)).toEqual(['log'])
+    return readFileSync(file, 'utf8')
+  }
+  const parts = (count: number) => Array.from({ length: count }, (_, index) => String(index).repeat(10))
+
+  test.each([[[]], [['a', 'b\n']], [parts(3)], [['12345', '67890', 'abcde', 'fghij', 'k']]])(
+    'holds all of %j',
+    async (chunks) => {
+      expect(await log(chunks)).toBe(chunks.join(''))
+    },
+  )
+
+  test.each([4, 5, 9])('holds the first and the last two of %i parts', async (count) => {
+    const all = parts(count)
+    expect(await log(all)).toBe(
+      `${all[0]}\n[sandkeep: some of the output is left out here]\n${all.at(-2)}${all.at(-1)}`,
+    )
+  })
+
+  test('takes a chunk that is larger than a part', async () => {
+    const chunk = 'x'.repeat(35)
+    expect(await log([chunk, 'y'])).toBe(`${chunk}y`)
+  })
+})
+
+test('meta may have any name', () => {
+  expect(parseMeta(['__proto__=x', 'a==', 'b='])).toEqual(JSON.parse('{"__proto__":"x","a":"=","b":""}'))
+  expect(parseMeta(['cost=1e-3', 'tokens={"cached":1}', 'tokens.input=2', 'model=3'])).toEqual({
+    cost: 0.001,
+    tokens: { cached: 1, input: 2 },
+    model: '3',
+  })
+  for (const pair of ['=x', 'cost=', 'cost=NaN', 'tokens=', 'tokens.input=x']) {
+    expect(() => parseMeta([pair])).toThrow('--meta')
+  }
+})
+
+test('the command that saves a run can be pasted into a shell', () => {
+  expect(saveCommand("/tmp/it's here/x", { url: 'https://a.example/api', apiKey: 'secret', project: 'p q' })).toBe(
+    "sandkeep save '/tmp/it'\\''s here/x' --url https://a.example/api --project 'p q'",
+  )
+})
+
+describe('a turn', () => {
+  const taken = new SandkeepHttpError(412, 'turn_exists', 'There is one.')
+  const world = (turns: Map<number, string>, answers: Array<'lost' | 'race'> = []) => {
+    const told: number[] = []
+    return {
+      told,
+      turns,
+      input: {
+        taskId: 't',
+        turn: null,
+        meta: { sandbox_id: 'mine' },
+        summaryMd: '',
+        artifacts: [],
+        onTurn: async (turn: number) => void told.push(turn),
+        memory: {
+          getTask: async () => (turns.size === 0 ? null : ({ latestTurn: Math.max(...turns.keys()) } as never)),
+          getTurn: async ({ turn }: { turn: number }) => ({ meta: { sandbox_id: turns.get(turn) } }) as unknown as Turn,
+          async putTurn({ turn, meta }: { turn: number; meta?: { sandbox_id?: string | null } }) {
+            const answer = answers.shift()
+            if (answer === 'race') turns.set(turn, 'other')
+            if (turns.has(turn)) throw taken
+            turns.set(turn, meta?.sandbox_id ?? '')
+            // As the client repeats it.
+            if (answer === 'lost') throw taken
+            return {} as Turn
+          },
+          putArtifact: async () => ({}) as never,
+        },
+      },
+    }
+  }
+
+  test('is the first, or the one after the latest, but never 0', async () => {
+    expect(await writeTurn(world(new Map()).input)).toBe(1)
+    expect(await writeTurn(world(new Map([[0, 'other']])).input)).toBe(1)
+    expect(await writeTurn(world(new Map([[7, 'other']])).input)).toBe(8)
+  })
+
+  test('takes the next number when another was quicker', async () => {
+    const { input, told, turns } = world(new Map([[1, 'other']]), ['race', 'race'])
+    expect(await writeTurn(input)).toBe(4)
+    expect(told).toEqual([2, 3, 4])
+    expect(turns.get(4)).toBe('mine')
+  })
+
+  test('knows its own when the answer was lost', async () => {
+    const { input, turns } = world(new Map(), ['lost'])
+    expect(await writeTurn(input)).toBe(1)
+    expect([...turns]).toEqual([[1, 'mine']])
+    expect(await writeTurn({ ...input, turn: 1 })).toBe(1)
+  })
+
+  test('has no number after the last, and fails as its requests do', async () => {
+    await expect(writeTurn(world(new Map([[9_999, 'other']])).input)).rejects.toThrow('no further')
+    const { input } = world(new Map())
+    const gone = new SandkeepNetworkError('http://h', new Error('gone'))
+    input.memory.putTurn = () => Promise.reject(gone)
+    await expect(writeTurn(input)).rejects.toBe(gone)
+  })
+})
+
+describe('a container', () => {
+  test('is run by the first engine on the PATH', async () => {
+    makeTree(base, {
+      'a/podman': { text: '', mode: 0o755 },
+      'b/docker': { text: '', mode: 0o755 },
+      'c/docker': 'no program',
+    })
+    const path = (...names: string[]) => ({ PATH: names.map((name) => join(base, name)).join(':') })
+    expect(await findEngine(path('c', 'a', 'b'))).toEqual({ name: 'docker', program: join(base, 'b/docker') })
+    expect(await findEngine(path('c', 'a'))).toEqual({ name: 'podman', program: join(base, 'a/podman') })
+    await expect(findEngine(path('c', 'missing'))).rejects.toThrow('--image needs docker or podman on the PATH')
+    await expect(findEngine({})).rejects.toThrow('--image needs')
+  })
+
+  test('has the workspace, and the command as it was given', () => {
+    const args = containerArguments({
+      engine: { name: 'docker', program: 'docker' },
+      image: 'node:24',
+      name: 'n',
+      workspace: '/tmp/w',
+      env: { SANDBOX_ID: 's' },
+      command: ['npm', 'test', '--', '--x'],
+    })
+    expect(args).toEqual(
+      expect.arrayContaining([
+        '--rm',
+        '--name=n',
+        '--mount=type=bind,source=/tmp/w,target=/workspace',
+        '--env=SANDBOX_ID=s',
+      ]),
+    )
+    expect(args.slice(-5)).toEqual(['node:24', 'npm', 'test', '--', '--x'])
+  })
+})
