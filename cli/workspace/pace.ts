@@ -1,5 +1,8 @@
-/** A small file takes a tenth of this on a local disk, and more than this where each call goes over a network. */
-const SLOW_MS = 0.3
+/**
+ * A small file takes a hundredth of this on a local disk, some tenths on one that is hard at work, for which more
+ * threads do no good; and more than this where each call goes over a network and waits.
+ */
+const SLOW_MS = 2
 /** How much the last one counts. */
 const WEIGHT = 0.1
 
