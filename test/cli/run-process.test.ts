@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createClient, type SandkeepClient } from '../../client/index.ts'
-import { type LocalStack, startLocalStack } from '../../local/index.ts'
+import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { spawnCommand } from './support/spawn.ts'
 import { makeTree, temporaryFolder } from './support/tree.ts'
 
