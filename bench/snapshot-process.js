@@ -1,8 +1,10 @@
 // Restores a snapshot, or saves a workspace whenever it is told to, by the code of the built command. Plain JavaScript:
 // to strip types when it runs would be measured too, and the command's are stripped when it is built.
 import process from 'node:process'
+import { keepGarbageSmall } from '../dist/cli/memory.js'
 import { createClient } from '../dist/client/index.js'
 
+keepGarbageSmall()
 const [what = '', root = '', state = '', sandboxId = '', snapshotSeq = ''] = process.argv.slice(2)
 const { BENCH_URL: url, BENCH_API_KEY: apiKey, BENCH_TENANT: tenant, BENCH_PROJECT: project } = process.env
 const client = createClient({ url, apiKey, tenant, project })

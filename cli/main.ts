@@ -1,15 +1,13 @@
 #!/usr/bin/env node
-import { setFlagsFromString } from 'node:v8'
 import { createClient } from '../client/index.ts'
 import type { EndSignal } from './context.ts'
 import { InterruptedError } from './errors.ts'
 import { EXIT } from './exit.ts'
+import { keepGarbageSmall } from './memory.ts'
 import { run } from './program.ts'
 import { systemTimers } from './timers.ts'
 
-// A transfer makes much garbage and keeps little: without these, V8 lets 100 MB of it pile up before it looks.
-setFlagsFromString('--semi-space-growth-factor=1')
-setFlagsFromString('--optimize-for-size')
+keepGarbageSmall()
 
 const interrupt = new AbortController()
 /** Who has taken the signals. */
