@@ -1,4 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import pMap from 'p-map'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { userOwner } from '../../src/files/items.ts'
 import { createFileRegistry } from '../../src/files/registry.ts'
@@ -15,6 +16,9 @@ const APPS: readonly Scope[] = ['tenant-1', 'tenant-2'].flatMap((tenant) =>
 )
 /** The app's owner is a user too, whom no header and no token names. */
 const USERS = ['ann', 'bob', APP_OWNER] as const
+/** Requests that a busy machine answers in time. */
+const AT_ONCE = 4
+
 const SCOPES: readonly FileScope[] = ['user', 'app']
 
 interface Owned {
@@ -38,11 +42,12 @@ const stacks = new Map<string, LocalStack>()
 beforeAll(async () => {
   const user = {
     claims: { realm_access: { roles: ['writer'] }, sandbox_projects: ['*'] },
-    permissions: ['read', 'write', 'delete'].map((permission) => `sandbox-files#${permission}`),
+    permissions: [],
   }
   idp = await startIdentityProvider({ ann: user, bob: user })
   upstream = await startUpstream()
-  const oidc = { issuer: idp.issuer, audience: AUDIENCE }
+  // Decisions about routes are no concern of this table, and would come by the thousand.
+  const oidc = { issuer: idp.issuer, audience: AUDIENCE, uma: false }
   const { baseUrl } = upstream.connection
   stacks.set('s3', await startLocalStack({ oidc }))
   stacks.set(
@@ -147,15 +152,14 @@ describe.each(['s3', 'anthropic'])('with %s', (backend) => {
           expected ??= unknown[0]
           expectedContent ??= unknown[1]
           expect(unknown).toEqual([expected, expectedContent])
-          upstream.requests.length = 0
           const [seen = [], others = []] = [true, false].map((is) =>
             files.filter((file) => sees({ app, user }, file) === is),
           )
-          await Promise.all(seen.flatMap((file) => [file.id, file.uploaded].map((id) => expectTold(call, file, id))))
+          const visible = seen.flatMap((file) => [file.id, file.uploaded].map((id) => ({ file, id })))
+          await pMap(visible, ({ file, id }) => expectTold(call, file, id), { concurrency: AT_ONCE })
           upstream.requests.length = 0
-          await Promise.all(
-            others.flatMap(({ id, uploaded }) => [expectRefused(call, id), expectRefused(call, uploaded)]),
-          )
+          const refused = others.flatMap(({ id, uploaded }) => [id, uploaded])
+          await pMap(refused, (id) => expectRefused(call, id), { concurrency: AT_ONCE })
           expect(upstream.requests).toEqual([])
           const list = await call('GET', '?limit=100')
           const ids = seen.flatMap(({ id, uploaded }) => [id, uploaded])
