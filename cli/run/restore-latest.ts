@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import type { SnapshotName } from '../../src/sandboxes/types.ts'
 import { restoreSnapshot } from '../actions/restore-snapshot.ts'
@@ -47,6 +48,9 @@ export async function restoreLatest(input: RestoreLatestInput): Promise<Readonly
   }
 }
 
+/** For so long what was written just now counts as not settled in a stat cache. */
+const SETTLING_MS = 30
+
 /** Nobody has had the folder yet: its files are those that were restored, and checked, a moment ago. */
 async function learn(
   root: string,
@@ -54,6 +58,7 @@ async function learn(
   cache: StatCache,
   signal: AbortSignal,
 ): Promise<void> {
+  await sleep(SETTLING_MS)
   const startedAt = Date.now()
   const keys = new Map(entries.flatMap((entry) => (entry.kind === 'file' ? [[entry.path, entry.blobKey]] : [])))
   const { entries: found } = await scanWorkspace(root, signal)

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { WorkspaceSaver } from '../../cli/run/saver.ts'
 import { statCache } from '../../cli/workspace/stat-cache.ts'
@@ -167,6 +167,11 @@ describe('a save', () => {
       },
     })
     const running = start([], client)
+    await step('true')
+    // Nothing that was restored needs to be read again.
+    const [folder = ''] = readdirSync(world.tmp)
+    const [cache = ''] = readdirSync(`${world.tmp}/${folder}/cache`)
+    expect(readFileSync(`${world.tmp}/${folder}/cache/${cache}`, 'utf8').trimEnd().split('\n')).toHaveLength(1 + 300)
     await step('for i in 0 1 2 3 4 5 6 7 8 9; do echo changed $i > d$i/f$i; done')
     const before = api.requests.length
     const opened = readTree(world.path('w'))
