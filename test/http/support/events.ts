@@ -4,6 +4,7 @@ import { writeCaller } from '../../../lambdas/shared/caller.ts'
 import type { Principal } from '../../../lambdas/shared/request.ts'
 import { rightsOf } from '../../../src/keys/store.ts'
 import type { KeyBinding, Role } from '../../../src/keys/types.ts'
+import { faultOf } from '../../support/answer-check.ts'
 
 export interface EventInput {
   method?: string
@@ -90,11 +91,14 @@ export interface Answered {
   body: unknown
 }
 
-/** Calls a handler, and holds every answer to what all must keep. */
+/** Calls a handler. @throws Error when the description of the API does not have the answer */
 export async function call(handler: ApiHandler, input: EventInput | APIGatewayProxyEvent): Promise<Answered> {
   const event = 'requestContext' in input ? input : proxyEvent(input)
   const { statusCode, headers = {}, body, isBase64Encoded }: APIGatewayProxyResult = await handler(event, lambdaContext)
   const text = isBase64Encoded ? Buffer.from(body, 'base64').toString() : body
+  const contentType = headers['content-type']?.toString()
+  const fault = faultOf({ method: event.httpMethod, path: event.resource, status: statusCode, contentType, text })
+  if (fault !== undefined) throw new Error(fault)
   return { status: statusCode, headers, body: text === '' ? undefined : JSON.parse(text) }
 }
 
