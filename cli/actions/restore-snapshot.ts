@@ -3,7 +3,7 @@ import type { SnapshotManifest, SnapshotName } from '../../src/sandboxes/types.t
 import { MissingError } from '../errors.ts'
 import type { Transport } from '../transfer/transport.ts'
 import type { ProtectedPaths } from '../workspace/protected-paths.ts'
-import { type Restored, restoreWorkspace } from '../workspace/restore.ts'
+import type { Restored } from '../workspace/restore.ts'
 import { type SnapshotDownloader, snapshotBlobs } from '../workspace/snapshot-blobs.ts'
 import type { StatCache } from '../workspace/stat-cache.ts'
 
@@ -42,7 +42,11 @@ export async function restoreSnapshot(input: RestoreSnapshotInput): Promise<Rest
   const bundles = plan.then((downloads) => downloads.bundles)
   // They are awaited later; until then what else fails comes first.
   bundles.catch(() => undefined)
-  const manifest = await sandboxes.getSnapshot(snapshot)
+  const asked = sandboxes.getSnapshot(snapshot)
+  asked.catch(() => undefined)
+  // Loaded while the service answers.
+  const { restoreWorkspace } = await import('../workspace/restore.ts')
+  const manifest = await asked
   if (manifest === null) throw new MissingError(`There is no snapshot ${snapshot.snapshotSeq} of this sandbox.`)
   const restored = await restoreWorkspace({
     root,

@@ -141,9 +141,10 @@ async function downloadOne(
     if (fresh === null) throw lost(wanted.files)
     return fresh
   }
+  const expected = { sha256: sha256OfKey(key), size: wanted.size }
   const transfer = async (ready: PresignedRequest) => {
-    if (wanted.size > SMALL_BYTES) await downloadBlob(transport, ready, wanted, wanted.path, signal)
-    else await staged.write(key, await readBlob(transport, ready, wanted, signal))
+    if (wanted.size > SMALL_BYTES) await downloadBlob(transport, ready, expected, wanted.path, signal)
+    else await staged.write(key, await readBlob(transport, ready, expected, signal))
   }
   await withRequest(request, renew, transfer, undefined, signal)
   await staged.spread(key)

@@ -1,13 +1,11 @@
 import { closeSync, constants, fchmodSync, openSync, writeSync } from 'node:fs'
 import { chmod, copyFile, open } from 'node:fs/promises'
 import type { SandboxSnapshotFileEntry } from '../../src/checkpoints/types.ts'
-import { sha256OfKey } from './manifest.ts'
 import { Pace } from './pace.ts'
 import { join } from './paths.ts'
 
 /** A content that is to be made ready, and the files that have it. */
 export interface WantedContent {
-  sha256: string
   size: number
   files: ReadonlyArray<SandboxSnapshotFileEntry>
   /** Where the content lies ready, for the first of the files. */
@@ -34,7 +32,7 @@ export class StagedFiles {
     }
     for (const [key, same] of byKey) {
       const path = join(folder, String(this.wanted.size))
-      this.wanted.set(key, { sha256: sha256OfKey(key), size: same[0]?.size ?? 0, files: same, path })
+      this.wanted.set(key, { size: same[0]?.size ?? 0, files: same, path })
     }
   }
 
