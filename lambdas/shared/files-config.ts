@@ -23,21 +23,18 @@ export function filesConfigFromEnvironment(environment: NodeJS.ProcessEnv): File
   }
   return {
     ...config,
-    anthropic: anthropicFromEnvironment(environment, config),
+    anthropic: anthropicFromEnvironment(environment),
     filesBackend,
     corsOrigins: corsOriginsFromEnvironment(environment),
   }
 }
 
 /** How to reach Anthropic's API; undefined where the stack has no key for it. */
-export function anthropicFromEnvironment(
-  environment: NodeJS.ProcessEnv,
-  { s3 }: Pick<HandlerConfig, 's3'>,
-): AnthropicConnection | undefined {
+export function anthropicFromEnvironment(environment: NodeJS.ProcessEnv): AnthropicConnection | undefined {
   const secretArn = environment[ENVIRONMENT.anthropicSecret]
   if (secretArn === undefined) return undefined
   const baseUrl = environment[ENVIRONMENT.anthropicBaseUrl] ?? ANTHROPIC_BASE_URL
-  return { baseUrl, apiKey: secretText({ client: s3, secretArn }) }
+  return { baseUrl, apiKey: secretText({ secretArn }) }
 }
 
 /** Origins hold no spaces, so they stand with spaces between them. */

@@ -22,7 +22,7 @@ export function sweepConfigFromEnvironment(environment: NodeJS.ProcessEnv): Swee
   const config = configFromEnvironment(environment)
   return {
     ...config,
-    anthropic: anthropicFromEnvironment(environment, config),
+    anthropic: anthropicFromEnvironment(environment),
     async startSweep(event) {
       const Payload = JSON.stringify(event)
       await lambda.send(new InvokeCommand({ FunctionName, InvocationType: 'Event', Payload }))
