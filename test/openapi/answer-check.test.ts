@@ -8,12 +8,30 @@ const head = { method: 'POST', path: '/sandbox/checkpoints/v1/head', status: 200
 const body = (value: unknown) => JSON.stringify(value)
 const error = (code: string) => body({ error: { code, message: 'm' } })
 
+const times = { created_at: '2025-11-30T12:00:00.000Z', updated_at: '2025-11-30T12:00:00.000Z' }
+const turn = {
+  method: 'GET',
+  path: '/sandbox/memory/v1/tasks/t/turns/1',
+  status: 200,
+  contentType: json,
+  text: body({
+    task_id: 't',
+    turn: 1,
+    meta: { cost: 1.5 },
+    summary_md: '',
+    artifacts: [],
+    ...times,
+    retain_until: times.created_at,
+  }),
+}
+
 test.for<[string, SeenAnswer]>([
   ['an answer', { ...head, text: body({ head_id: null }) }],
   ['an error', { ...head, status: 400, text: error('SANDBOX_SNAPSHOT_INVALID_ID') }],
   ['a refusal of the gateway', { ...head, status: 431, text: error('invalid_request') }],
   ['no route', { ...head, path: '/x', status: 404, text: error('not_found') }],
   ['no method of a route', { ...head, method: 'PUT', status: 405, text: error('method_not_allowed') }],
+  ['a number beyond all bounds', { ...turn, text: turn.text.replace('1.5', '1e999') }],
   ['a preflight', { ...head, method: 'OPTIONS', status: 204, contentType: undefined, text: undefined }],
   ['bytes', { method: 'GET', path: '/sandbox/files/v1/f/content', status: 200, contentType: 'a/b', text: undefined }],
 ])('%s is described', ([, answer]) => {

@@ -71,7 +71,7 @@ function faultOfRoute({ answers, operation }: KnownRoute, { status, contentType,
   const schema = content[type] ?? content['*/*']
   if (schema === undefined) return `has the content type ${type}.`
   if (typeof schema === 'string' || text === undefined) return undefined
-  const body: unknown = JSON.parse(text)
+  const body: unknown = JSON.parse(text, finite)
   const result = schema.safeParse(body)
   if (!result.success) return `has a body that is not as described: ${result.error.message}`
   const code = operation.errorBody && !errorBody.safeParse(body).success ? undefined : codeOf(body)
@@ -87,6 +87,11 @@ function faultOfNoRoute(isPath: boolean, { method, status, text }: SeenAnswer): 
     ? { 405: 'method_not_allowed', 415: 'unsupported_media_type' }[status]
     : { 404: 'not_found' }[status]
   return code !== undefined && (code === expected || code === 'invalid_request') ? undefined : `has the code ${code}.`
+}
+
+/** JSON has numbers that JavaScript has not. */
+function finite(_name: string, value: unknown): unknown {
+  return value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY ? 0.5 : value
 }
 
 function codeOf(body: unknown): string | undefined {
