@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { DESCRIBED_ROUTES } from '../../lambdas/openapi/all-operations.ts'
 import { ERROR_CODES } from '../../lambdas/openapi/error-codes.ts'
@@ -42,6 +43,13 @@ function resolve(reference: string): unknown {
 
 test('the description is of the schemas as they are: `npm run openapi` writes it anew', () => {
   expect(document).toEqual(JSON.parse(JSON.stringify(createDescription())))
+})
+
+test('it is a document of OpenAPI 3.1', async () => {
+  const validator = new Validator()
+  expect(await validator.validate(structuredClone(document))).toEqual({ valid: true })
+  expect(validator.version).toBe('3.1')
+  expect(await validator.validate({ ...structuredClone(document), info: {} })).toMatchObject({ valid: false })
 })
 
 test('it has the routes of the API and nothing else', async () => {
