@@ -63,17 +63,22 @@ class MemorySweep {
 
   async run(): Promise<MemorySweepResult> {
     const { table, scope, now, after = '' } = this.#input
-    await this.#buryExpired()
-    if (!(await this.#clearDead())) return this.#result(after)
+    if (!(await this.#buryExpired()) || !(await this.#clearDead())) return this.#result(after)
     this.#cleared += await removeOldUploads(table, scope, now())
     return this.#result(await this.#clearObjects(after))
   }
 
-  async #buryExpired(): Promise<void> {
-    const { table, scope, now } = this.#input
+  /** False: the time was up. */
+  async #buryExpired(): Promise<boolean> {
+    const { table, scope, now, timeIsUp } = this.#input
     for await (const items of table.query(taskPartition(scope))) {
-      for (const task of items.map(readTask)) if (!isLive(task, now())) await buryExpired(this.#input, task)
+      for (const task of items.map(readTask)) {
+        if (isLive(task, now())) continue
+        await buryExpired(this.#input, task)
+        if (timeIsUp()) return false
+      }
     }
+    return true
   }
 
   /** False: the time was up. */
