@@ -16,6 +16,9 @@ import type { MemoryAction } from './routes.ts'
 import { noParameters, upload } from './schemas.ts'
 import type { Memory } from './service.ts'
 
+/** Each meets an artifact that was replaced, and its old bytes removed, after it was found. */
+const MAX_READS = 5
+
 type ArtifactAction = Extract<MemoryAction, `${string}Artifact` | `${string}Upload`>
 
 /** Artifacts: small ones as the bytes of a request or an answer, large ones straight between the caller and S3. */
@@ -34,9 +37,13 @@ export function artifactActions(memory: Memory): Record<ArtifactAction, Action> 
       const conditions = call.body as ArtifactConditions
       parseInput(noParameters, conditions.query)
       const store = memory(call)
-      const stored = await store.findArtifact(artifactOf(call.params))
-      if (!stored) throw new NotFoundError()
-      return download(store, stored, conditions)
+      for (let read = 1; read <= MAX_READS; read++) {
+        const stored = await store.findArtifact(artifactOf(call.params))
+        const answer = stored && (await download(store, stored, conditions))
+        if (answer) return answer
+        if (!stored) break
+      }
+      throw new NotFoundError()
     },
     startUpload: action(upload, async ({ size_bytes, content_type, sha256 }, call) => {
       const { uploadId, request } = await memory(call).startUpload({
@@ -60,12 +67,12 @@ export function artifactActions(memory: Memory): Record<ArtifactAction, Action> 
   }
 }
 
-/** @throws NotFoundError when the bytes have gone since the artifact was found */
+/** Null: the bytes have gone since the artifact was found. */
 async function download(
   store: MemoryStore,
   stored: StoredArtifact,
   { ifNoneMatch, ifRange, range }: ArtifactConditions,
-): Promise<APIGatewayProxyResult> {
+): Promise<APIGatewayProxyResult | null> {
   const etag = `"${stored.sha256}"`
   // Kept by caches, and asked for again each time: an artifact may be replaced at once.
   const headers = { etag, 'cache-control': 'private, no-cache' }
@@ -77,7 +84,7 @@ async function download(
     return empty(416, { ...headers, 'content-range': `bytes */${stored.sizeBytes}` })
   }
   const bytes = await store.readArtifact(stored, wanted)
-  if (!bytes) throw new NotFoundError()
+  if (!bytes) return null
   return {
     statusCode: wanted ? 206 : 200,
     headers: {

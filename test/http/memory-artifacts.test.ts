@@ -1,6 +1,9 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { DeleteObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { memoryObjectPrefix } from '../../src/blobs/object-keys.ts'
 import type { Scope } from '../../src/tenancy/scope.ts'
+import { injectFaults, after as meanwhile } from '../store/support/faults.ts'
 import { startTestApi, type TestApi } from './support/api.ts'
 import { BASE, type Call, memoryCaller } from './support/memory.ts'
 
@@ -107,6 +110,21 @@ describe('PUT and GET of an artifact', () => {
       }
     },
   )
+
+  it('are found again when they were replaced, and the old bytes removed, on the way', async () => {
+    const { s3, bucketName } = api.engines
+    await call('PUT', PATH, { body: Buffer.from('old') })
+    const replace = async () => {
+      const { Contents = [] } = await s3.send(
+        new ListObjectsV2Command({ Bucket: bucketName, Prefix: memoryObjectPrefix(scope) }),
+      )
+      await call('PUT', PATH, { body: Buffer.from('new') })
+      await s3.send(new DeleteObjectCommand({ Bucket: bucketName, Key: Contents[0]?.Key }))
+    }
+    using faults = injectFaults(s3, 'GetObject', [meanwhile(replace)])
+    expect(await call('GET', PATH)).toMatchObject({ status: 200, text: 'new' })
+    expect(faults.seen).toBe(2)
+  })
 
   it('know no name with a slash', async () => {
     expect((await call('PUT', `${TURN}/artifacts/a/b`, { body: Buffer.from('x') })).status).toBe(404)
