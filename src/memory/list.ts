@@ -26,7 +26,7 @@ export async function listTasks(
   checkLimit(limit)
   if (after !== undefined) checkTaskId(after)
   const tasks: TaskRecord[] = []
-  const options = { pageSize: limit + 1, ...(after !== undefined && { after }) }
+  const options = { firstPageSize: limit + 1, ...(after !== undefined && { after }) }
   for await (const items of table.query(taskPartition(scope), options)) {
     for (const item of items) {
       const task = readTask(item)
@@ -78,7 +78,7 @@ async function readTurns(
   const options = {
     attributes: TURN_ATTRIBUTES,
     // A turn seldom has more than two items.
-    pageSize: 2 * limit + 2,
+    firstPageSize: 2 * limit + 2,
     ...(after !== undefined && { after: turnEndSortKey(after) }),
   }
   const turns: TurnOverview[] = []

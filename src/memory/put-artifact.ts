@@ -27,6 +27,8 @@ export interface ArtifactContent {
   sizeBytes: number
   contentType: string
   sha256: string
+  /** When the write began. */
+  began: number
   /** The generation of the task, should it have to be made. */
   fresh: string
   /** Puts the bytes into the bucket. @returns the name of their object, which belongs to the generation */
@@ -41,6 +43,7 @@ export async function putArtifact(context: MemoryContext, write: ArtifactWrite):
     sizeBytes: bytes.length,
     contentType,
     sha256: hashBytes(bytes),
+    began: context.now(),
     fresh: newGeneration(),
     place: artifactPlacer(context, write, { contentType, read: async () => bytes }),
   }
@@ -68,14 +71,14 @@ export function artifactPlacer(
 export async function planArtifact(
   context: MemoryContext,
   id: ArtifactId & { by: string },
-  { sizeBytes, contentType, sha256, fresh, place }: ArtifactContent,
+  { sizeBytes, contentType, sha256, began, fresh, place }: ArtifactContent,
 ): Promise<Plan<ArtifactRecord> & { actions: TransactAction[] }> {
   const { table, scope } = context
   const { taskId, turn, name, by } = id
   const state = await readItems(context, id, name)
-  const now = context.now()
-  const task = writtenTask(state.task, now, fresh)
+  const task = writtenTask(state.task, context.now(), fresh)
   const { generation } = task
+  const now = task.live ? began : context.now()
   const known = task.live ? state : undefined
   const old = known?.index?.artifacts[entryName(name)] ?? known?.artifact?.artifact
   if (!old && (known?.index?.count ?? 0) >= MAX_ARTIFACTS) {

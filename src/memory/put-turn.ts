@@ -14,8 +14,9 @@ import {
   type TurnItem,
 } from './items.ts'
 import { newGeneration, newObjectName } from './objects.ts'
+import { lastUpdate } from './read.ts'
 import { readArtifacts, readItems } from './state.ts'
-import { type SummaryChange, taskActions, writtenTask } from './task-change.ts'
+import { retainedUntil, type SummaryChange, taskActions, writtenTask } from './task-change.ts'
 import type { TurnRecord, TurnWrite } from './types.ts'
 import { checkTurnWrite } from './validate.ts'
 
@@ -23,15 +24,16 @@ const SUMMARY_TYPE = 'text/markdown; charset=utf-8'
 
 export async function putTurn(context: MemoryContext, write: TurnWrite): Promise<TurnRecord> {
   checkTurnWrite(write)
-  const { table, scope, retentionMs } = context
+  const { table, scope } = context
   const { taskId, turn, meta, summary, by } = write
   const fresh = newGeneration()
+  const began = context.now()
   const placeSummary = summaryPlacer(context, write)
   return commit(table, async () => {
     const state = await readItems(context, write)
-    const now = context.now()
-    const task = writtenTask(state.task, now, fresh)
+    const task = writtenTask(state.task, context.now(), fresh)
     const { generation } = task
+    const now = task.live ? began : context.now()
     const known = task.live && state.turn
     if (known && write.ifAbsent) {
       throw new PreconditionFailedError('turn_exists', `The task has a turn ${turn} already.`)
@@ -44,7 +46,7 @@ export async function putTurn(context: MemoryContext, write: TurnWrite): Promise
       updatedAt: now,
     }
     const change = await summaryChange(context, write, task.live)
-    const index = task.live && state.index
+    const index = task.live ? state.index : undefined
     return {
       actions: [
         ...taskActions(context, task, { taskId, turn, isNewTurn: !known, summary: change, by, now }),
@@ -60,8 +62,8 @@ export async function putTurn(context: MemoryContext, write: TurnWrite): Promise
         summaryMd: summary,
         artifacts: await readArtifacts(context, write, index),
         createdAt: item.createdAt,
-        updatedAt: now,
-        retainUntil: now + retentionMs,
+        updatedAt: lastUpdate(item, index),
+        retainUntil: retainedUntil(context, task, now),
       },
     }
   })
@@ -98,7 +100,7 @@ async function summaryChange(
 
 /** The highest turn below another that has a summary. */
 async function newestBefore({ table, scope }: MemoryContext, { taskId, generation }: TaskItem, turn: number) {
-  const options = { after: turnSortKey(turn), reverse: true, pageSize: 100 }
+  const options = { after: turnSortKey(turn), reverse: true, firstPageSize: 10 }
   for await (const items of table.query(turnPartition(scope, taskId), options)) {
     for (const item of items) {
       const found = item.meta === undefined ? undefined : ofGeneration<TurnItem>(item, generation)

@@ -6,7 +6,7 @@ import { readArtifacts, readItems, readTurnState } from './state.ts'
 import type { ArtifactId, ByteRange, StoredArtifact, TurnId, TurnRecord } from './types.ts'
 import { checkArtifactId, checkTurnId } from './validate.ts'
 
-/** Each meets a summary that was replaced, and its object removed, after the turn was read. */
+/** Each meets a summary that was replaced, or artifacts that were deleted with the task, after the turn was read. */
 const MAX_READS = 5
 
 export async function getTurn(context: MemoryContext, id: TurnId): Promise<TurnRecord | null> {
@@ -18,7 +18,7 @@ export async function getTurn(context: MemoryContext, id: TurnId): Promise<TurnR
       readSummary(context, id, turn),
       readArtifacts(context, id, index),
     ])
-    if (summaryMd === null) continue
+    if (summaryMd === null || artifacts.length < (index?.count ?? 0)) continue
     return {
       taskId: id.taskId,
       turn: id.turn,
@@ -30,7 +30,7 @@ export async function getTurn(context: MemoryContext, id: TurnId): Promise<TurnR
       retainUntil: task.retainUntil,
     }
   }
-  throw new UnavailableError('The summary is out of reach. Try again.')
+  throw new UnavailableError('The turn is out of reach. Try again.')
 }
 
 /** A write of an artifact is one to its turn. */

@@ -23,6 +23,10 @@ export interface TaskWrite {
   /** Undefined: the write is none of a turn's own content. */
   summary?: SummaryChange | undefined
   by: string
+  /**
+   * When the write began. One that is overtaken by a later one takes nothing back of what that promised: the task's
+   * times stay.
+   */
   now: number
 }
 
@@ -66,6 +70,15 @@ export function deadTaskItem({ scope }: Pick<MemoryContext, 'scope'>, { taskId, 
   return { ...deadTaskKey(scope, taskId, generation), taskId, generation }
 }
 
+/** Until when the task is kept with the write. */
+export function retainedUntil(
+  { retentionMs }: Pick<MemoryContext, 'retentionMs'>,
+  { live }: WrittenTask,
+  now: number,
+): number {
+  return live && now < live.updatedAt ? live.retainUntil : now + retentionMs
+}
+
 function newTask({ table, scope, retentionMs }: MemoryContext, task: WrittenTask, write: TaskWrite): TransactAction {
   const { turn, by, now, summary } = write
   const item = {
@@ -94,19 +107,18 @@ export function stillExpired({ generation, retainUntil }: TaskItem, now: number)
 
 function changedTask({ table, scope, retentionMs }: MemoryContext, task: TaskItem, write: TaskWrite): TransactAction {
   const { taskId, turn, isNewTurn, summary, now } = write
-  const set = ['#updatedAt = :now', '#retainUntil = :retainUntil']
+  // An update has to set something.
+  const set = ['#generation = :generation']
   const add: string[] = []
   const remove: string[] = []
   const conditions = ['#generation = :generation']
-  const names: Record<string, string> = {
-    '#generation': 'generation',
-    '#retainUntil': 'retainUntil',
-    '#updatedAt': 'updatedAt',
-  }
-  const values: Record<string, unknown> = {
-    ':generation': task.generation,
-    ':now': now,
-    ':retainUntil': now + retentionMs,
+  const names: Record<string, string> = { '#generation': 'generation' }
+  const values: Record<string, unknown> = { ':generation': task.generation }
+  if (now >= task.updatedAt) {
+    set.push('#updatedAt = :now', '#retainUntil = :retainUntil')
+    conditions.push('#updatedAt <= :now')
+    Object.assign(names, { '#updatedAt': 'updatedAt', '#retainUntil': 'retainUntil' })
+    Object.assign(values, { ':now': now, ':retainUntil': now + retentionMs })
   }
   if (isNewTurn) {
     add.push('#turnCount :one')

@@ -80,6 +80,7 @@ async function uploadedContent(context: MemoryContext, upload: UploadRecord, tar
     sizeBytes,
     contentType,
     sha256: verified.sha256,
+    began: context.now(),
     fresh: target.isFresh ? target.generation : newGeneration(),
     // The task may have been deleted since the upload began: then the object goes with what is left of that one.
     place: async (generation) => (generation === target.generation ? target.object : copy(generation)),

@@ -58,6 +58,8 @@ export interface QueryOptions {
   reverse?: boolean
   /** The most items of one page, for callers that need few. */
   pageSize?: number
+  /** In its place: of the first page, for callers that seldom need more. Each page may have twice what the one before had. */
+  firstPageSize?: number
 }
 
 /** What requests to the table have cost. */
@@ -66,6 +68,9 @@ export interface CapacityMeter {
   readUnits: number
   writeUnits: number
 }
+
+/** Small items of this number fill a page of 1 MB. */
+const MAX_GROWN_PAGE = 10_000
 
 type WriteAnswer = Pick<UpdateCommandOutput, 'Attributes' | 'ConsumedCapacity'>
 
@@ -125,7 +130,8 @@ export class Table {
    * @throws UnavailableError
    */
   async *query(partition: string, options: QueryOptions = {}): AsyncGenerator<Item[]> {
-    const { prefix = '', after, attributes, reverse = false, pageSize } = options
+    const { prefix = '', after, attributes, reverse = false, pageSize, firstPageSize } = options
+    let limit = firstPageSize ?? pageSize
     const projection = attributes && {
       ProjectionExpression: attributes.map((_name, index) => `#a${index}`).join(', '),
       ExpressionAttributeNames: Object.fromEntries(attributes.map((name, index) => [`#a${index}`, name])),
@@ -142,7 +148,7 @@ export class Table {
               ExpressionAttributeValues: { ':pk': partition, ...(prefix !== '' && { ':prefix': prefix }) },
               ...projection,
               ...(reverse && { ScanIndexForward: false }),
-              ...(pageSize !== undefined && { Limit: pageSize }),
+              ...(limit !== undefined && { Limit: limit }),
               ...this.#capacity,
               ExclusiveStartKey: start,
             }),
@@ -151,6 +157,7 @@ export class Table {
       this.#count('readUnits', answer.ConsumedCapacity)
       yield answer.Items ?? []
       start = answer.LastEvaluatedKey
+      if (firstPageSize !== undefined && limit !== undefined) limit = Math.min(2 * limit, MAX_GROWN_PAGE)
     } while (start)
   }
 
