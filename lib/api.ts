@@ -127,7 +127,7 @@ export class SandkeepApi extends Construct {
       'AwsSolutions-APIG2': 'The functions check every request, by rules that a model of the gateway cannot state.',
       'AwsSolutions-APIG3': 'A firewall is the choice of who deploys, and is put before the stage from outside.',
       'AwsSolutions-APIG4':
-        'Every method of a route asks the authorizer. The others answer 405 to all, from a constant.',
+        'Every method of a route asks the authorizer, but that of the description of the API, which is for all. The others answer 405 from a constant.',
       'AwsSolutions-APIG6':
         'The log of each execution would hold headers and bodies, which are secrets. Access log and functions tell the rest.',
       'AwsSolutions-COG4': 'Callers have API keys or tokens of an identity provider, which the authorizer checks.',
