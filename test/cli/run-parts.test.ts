@@ -6,7 +6,7 @@ import { parseMeta } from '../../cli/run/options.ts'
 import { joinLog, OutputLog } from '../../cli/run/output-log.ts'
 import { saveCommand } from '../../cli/run/save-command.ts'
 import { writeTurn } from '../../cli/run/turn.ts'
-import { SandkeepHttpError, SandkeepNetworkError, type Turn } from '../../client/index.ts'
+import { type PutTurnInput, SandkeepHttpError, SandkeepNetworkError, type Turn } from '../../client/index.ts'
 import { makeTree, temporaryFolder } from './support/tree.ts'
 
 let base: string
@@ -82,10 +82,10 @@ describe('a turn', () => {
         memory: {
           getTask: async () => (turns.size === 0 ? null : ({ latestTurn: Math.max(...turns.keys()) } as never)),
           getTurn: async ({ turn }: { turn: number }) => ({ meta: { sandbox_id: turns.get(turn) } }) as unknown as Turn,
-          async putTurn({ turn, meta }: { turn: number; meta?: { sandbox_id?: string | null } }) {
+          async putTurn({ turn, meta, ifAbsent }: PutTurnInput) {
             const answer = answers.shift()
             if (answer === 'race') turns.set(turn, 'other')
-            if (turns.has(turn)) throw taken
+            if (turns.has(turn) && ifAbsent) throw taken
             turns.set(turn, meta?.sandbox_id ?? '')
             // As the client repeats it.
             if (answer === 'lost') throw taken

@@ -215,6 +215,29 @@ describe('a save', () => {
     expect(saving.entries.find(({ path }) => path === 'restless')).not.toEqual(first)
   })
 
+  test('waits for the one under way', async () => {
+    const root = makeTree(world.path('r'), { a: 'a' })
+    const gate = Promise.withResolvers<void>()
+    const begun: string[] = []
+    const client = world.clientWith('sandboxes', {
+      async saveSnapshot(id, input) {
+        begun.push(input.reason)
+        await gate.promise
+        return world.client.sandboxes.saveSnapshot(id, input)
+      },
+    })
+    const saving = saver(root, await create(), client)
+    const autosaved = saving.autosave()
+    await expect.poll(() => begun, WAIT).toEqual(['autosave'])
+    makeTree(root, { b: 'b' })
+    const saved = saving.save('destroy')
+    // Time enough for a save that does not wait.
+    for (let round = 0; round < 3; round += 1) await saver(root, await create()).save('push')
+    expect(begun).toEqual(['autosave'])
+    gate.resolve()
+    expect([(await autosaved)?.snapshotSeq, (await saved).snapshotSeq]).toEqual([1, 2])
+  })
+
   test('uploads anew what is not there any more', async () => {
     const root = makeTree(world.path('r'), { a: 'a', b: 'b' })
     // What is taken for saved was saved elsewhere.
