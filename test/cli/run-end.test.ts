@@ -132,15 +132,26 @@ describe('a signal', () => {
     expect(readdirSync(world.tmp)).toEqual([])
   })
 
-  test('while the work is saved does not keep it from being saved', async () => {
-    const client = world.clientWith('sandboxes', {
-      saveSnapshot(id, input) {
-        world.signal('SIGTERM')
-        return world.client.sandboxes.saveSnapshot(id, input)
+  const signalling = (times: number) =>
+    world.clientWith('blobs', {
+      prepareUploads(blobs) {
+        for (let sent = 0; sent < times; sent += 1) world.signal('SIGTERM')
+        return world.client.blobs.prepareUploads(blobs)
       },
     })
-    const outcome = await world.run('echo a > a', [], { client })
+
+  test('while the work is saved does not keep it from being saved', async () => {
+    const outcome = await world.run('echo a > a', [], { client: signalling(1) })
     expect(outcome).toMatchObject({ code: 0, stderr: expect.stringContaining('saving the work') })
+    expect((await turnOf(1))?.artifacts).toHaveLength(2)
+  })
+
+  test('and a second one while it is saved end that, and nothing is lost', async () => {
+    const outcome = await world.run('echo a > a', [], { client: signalling(2) })
+    expect(outcome).toMatchObject({ code: 123, stderr: expect.stringContaining('To save it: sandkeep save ') })
+    expect(await turnOf(1)).toBeNull()
+    const command = /To save it: (.*)\n/.exec(outcome.stderr)?.[1]?.split(' ').slice(1) ?? []
+    expect((await world.command(command)).code).toBe(0)
     expect((await turnOf(1))?.artifacts).toHaveLength(2)
   })
 })
@@ -195,7 +206,7 @@ describe('a service that cannot be reached in the end', () => {
       const saved = await world.command(command)
       expect(saved).toMatchObject({ code: 0, stdout: expect.stringContaining('t turn 2: saved 2 files') })
       const turn = await turnOf(2)
-      expect(turn).toMatchObject({ summaryMd: '# Did it\n', meta: { exit_code: 3, model: 'm' } })
+      expect(turn).toMatchObject({ summaryMd: '# Did it\n', meta: { exit_code: 3, model: 'm', snapshot_seq: 1 } })
       expect(turn?.artifacts.map(({ name }) => name)).toEqual(['output.log', 'workspace.diff'])
       expect(await world.artifact(2, 'output.log')).toBe('out\n')
       expect((await sandboxes()).map(({ status }) => status)).toEqual(['destroyed', 'destroyed'])
@@ -203,6 +214,7 @@ describe('a service that cannot be reached in the end', () => {
       // And once more changes nothing.
       expect((await world.command(command)).code).toBe(0)
       expect(await turnOf(3)).toBeNull()
+      expect((await sandboxes())[0]?.latestSnapshotSeq).toBe(1)
       await world.run('true', ['--dir', 'next'])
       expect(Object.keys(readTree(world.path('next')))).toEqual(['.sandkeep', 'a', 'old'])
     },

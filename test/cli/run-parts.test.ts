@@ -6,6 +6,10 @@ import { parseMeta } from '../../cli/run/options.ts'
 import { joinLog, OutputLog } from '../../cli/run/output-log.ts'
 import { saveCommand } from '../../cli/run/save-command.ts'
 import { writeTurn } from '../../cli/run/turn.ts'
+import { hashWorkspace } from '../../cli/workspace/hash-workspace.ts'
+import { draftEntries, isScannedFile } from '../../cli/workspace/manifest.ts'
+import { type ScannedFile, scanWorkspace } from '../../cli/workspace/scan.ts'
+import { statCache } from '../../cli/workspace/stat-cache.ts'
 import { type PutTurnInput, SandkeepHttpError, SandkeepNetworkError, type Turn } from '../../client/index.ts'
 import { makeTree, temporaryFolder } from './support/tree.ts'
 
@@ -123,6 +127,45 @@ describe('a turn', () => {
     const gone = new SandkeepNetworkError('http://h', new Error('gone'))
     input.memory.putTurn = () => Promise.reject(gone)
     await expect(writeTurn(input)).rejects.toBe(gone)
+  })
+})
+
+describe('a file that does not hold still', () => {
+  const scanned = async () => {
+    makeTree(base, { calm: 'x', restless: 'x' })
+    const { entries } = await scanWorkspace(base)
+    const files = entries.filter(isScannedFile)
+    // No file can be read where a folder is now.
+    makeTree(base, { 'restless/x': 'x' }, ['restless'])
+    return files
+  }
+  const hash = (files: ScannedFile[], skipRestless: boolean) =>
+    hashWorkspace({
+      root: base,
+      files,
+      cache: statCache(join(base, 'cache'), base),
+      skipRestless,
+      signal: new AbortController().signal,
+      progress: { start: () => undefined, advance: () => undefined },
+    })
+
+  test('has no hash, where that is wanted', async () => {
+    await expect(hash(await scanned(), false)).rejects.toThrow('restless keeps changing')
+    rmSync(join(base, 'restless'), { recursive: true })
+    const files = await scanned()
+    expect(await hash(files, true)).toMatchObject({ restless: ['restless'], read: 1 })
+    expect(files.map(({ sha256 }) => sha256 === null)).toEqual([false, true])
+  })
+
+  test('stays as the snapshot before has it', async () => {
+    const files = await scanned()
+    const { restless } = await hash(files, true)
+    const parent = files.map(({ path }) => ({ path, kind: 'file' as const, blobKey: 'k', size: 7, mode: 0o600 }))
+    const { draft, changed } = draftEntries(files, parent, new Set(restless))
+    expect(draft[1]).toBe(parent[1])
+    expect(changed).toBe(true)
+    expect(draftEntries(files.slice(1), parent.slice(1), new Set(restless)).changed).toBe(false)
+    expect(draftEntries(files.slice(1), [], new Set(restless))).toEqual({ draft: [], changed: false })
   })
 })
 
