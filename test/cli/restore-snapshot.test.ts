@@ -237,6 +237,14 @@ test('nothing is written when a blob is neither in a good bundle nor in the stor
   expect(existsSync(target)).toBe(false)
 })
 
+test('nothing is written when the snapshot says another size than the content has', async () => {
+  const entries = files()
+  const bundle = await bundleOf('bundle', entries)
+  const wrong = entries.map((entry) => (entry.path === 'last' ? { ...entry, size: entry.size - 1 } : entry))
+  await expect(restore(wrong, [bundle])).rejects.toThrow('damaged')
+  expect(existsSync(target)).toBe(false)
+})
+
 test('a blob that is lost from the store still comes by a bundle that holds it', async () => {
   const entries = files()
   const bundle = await bundleOf('bundle', entries)
