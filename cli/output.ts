@@ -2,9 +2,19 @@ import type { Writable } from 'node:stream'
 
 /** Results, and nothing else, on standard output: as lines for people or as one JSON value. */
 export interface Output {
+  /** @param value a `JsonText` where a parsed value would lose something */
   result(value: unknown, lines: () => readonly string[]): Promise<void>
   /** A result that is text or bytes itself, as it is. */
   text(chunk: string | Uint8Array): Promise<void>
+}
+
+/** JSON as text. */
+export class JsonText {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
 }
 
 /** How many lines are joined before they are written: a checkpoint may have a hundred thousand. */
@@ -14,7 +24,7 @@ export function createOutput(stream: Writable, json: boolean): Output {
   return {
     async result(value, lines) {
       if (json) {
-        await write(stream, `${JSON.stringify(value)}\n`)
+        await write(stream, `${value instanceof JsonText ? value.text : JSON.stringify(value)}\n`)
         return
       }
       const all = lines()

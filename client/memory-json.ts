@@ -1,4 +1,4 @@
-import { jsonMembers } from '../src/json/source.ts'
+import { jsonElements, jsonMembers } from '../src/json/source.ts'
 import type { Artifact, Task, Turn, TurnMeta, TurnOverview } from './memory-types.ts'
 
 export interface ArtifactJson {
@@ -42,11 +42,13 @@ export function readArtifact(json: ArtifactJson): Artifact {
   }
 }
 
-export function readTurnOverview(json: Omit<TurnJson, 'summary_md'>): TurnOverview {
+/** @param text the JSON text that `json` was parsed from */
+export function readTurnOverview(json: Omit<TurnJson, 'summary_md'>, text: string): TurnOverview {
   return {
     taskId: json.task_id,
     turn: json.turn,
     meta: json.meta,
+    metaJson: memberText(text, 'meta'),
     artifacts: json.artifacts.map(readArtifact),
     createdAt: Date.parse(json.created_at),
     updatedAt: Date.parse(json.updated_at),
@@ -54,8 +56,16 @@ export function readTurnOverview(json: Omit<TurnJson, 'summary_md'>): TurnOvervi
   }
 }
 
-export function readTurn(json: TurnJson, metaJson: string): Turn {
-  return { ...readTurnOverview(json), metaJson, summaryMd: json.summary_md }
+/** @param text the JSON text that `json` was parsed from */
+export function readTurn(json: TurnJson, text: string): Turn {
+  return { ...readTurnOverview(json, text), summaryMd: json.summary_md }
+}
+
+/** The turns of a task. @param text the JSON text that `json` was parsed from */
+export function readTurns(json: { turns: TurnJson[] }, text: string): TurnOverview[] {
+  const turns = memberText(text, 'turns')
+  const spans = jsonElements(turns)
+  return json.turns.map((turn, index) => readTurnOverview(turn, turns.slice(spans[index]?.start, spans[index]?.end)))
 }
 
 export function readTask(json: TaskJson): Task {
@@ -70,8 +80,8 @@ export function readTask(json: TaskJson): Task {
   }
 }
 
-/** The text of the meta within the text of a turn. */
-export function metaTextOf(text: string): string {
-  const meta = jsonMembers(text).find(({ name }) => name === 'meta')
-  return text.slice(meta?.value.start, meta?.value.end)
+/** The text of a member's value within the text of an object. */
+function memberText(text: string, name: string): string {
+  const member = jsonMembers(text).find((each) => each.name === name)
+  return text.slice(member?.value.start, member?.value.end)
 }

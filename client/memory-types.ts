@@ -27,6 +27,8 @@ export interface TurnOverview {
   turn: number
   /** Parsed: integers beyond 2^53 and numbers of more digits than a double holds are rounded. */
   meta: TurnMeta
+  /** The same meta as the JSON text that was written, without insignificant white space: nothing of it is lost. */
+  metaJson: string
   artifacts: Artifact[]
   createdAt: number
   updatedAt: number
@@ -35,8 +37,6 @@ export interface TurnOverview {
 }
 
 export interface Turn extends TurnOverview {
-  /** The same meta as the JSON text that was written, without insignificant white space: nothing of it is lost. */
-  metaJson: string
   summaryMd: string
 }
 

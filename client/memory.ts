@@ -5,11 +5,10 @@ import { blobBody } from './blob-body.ts'
 import { turnBody } from './memory-checks.ts'
 import {
   type ArtifactJson,
-  metaTextOf,
   readArtifact,
   readTask,
   readTurn,
-  readTurnOverview,
+  readTurns,
   type TaskJson,
   type TurnJson,
 } from './memory-json.ts'
@@ -57,7 +56,7 @@ export class ClientMemory {
       headers: { 'content-type': 'application/json', ...(input.ifAbsent && { 'if-none-match': '*' }) },
       body: turnBody(input),
     })
-    return readTurn(this.#transport.read<TurnJson>(answer, 'meta'), metaTextOf(answer.text))
+    return readTurn(this.#transport.read<TurnJson>(answer, 'meta'), answer.text)
   }
 
   /** Null when there is no such turn, or its task has expired. */
@@ -65,7 +64,7 @@ export class ClientMemory {
     const path = turnPath(id)
     return orNull(async () => {
       const answer = await this.#transport.send(path, { method: 'GET' })
-      return readTurn(this.#transport.read<TurnJson>(answer, 'meta'), metaTextOf(answer.text))
+      return readTurn(this.#transport.read<TurnJson>(answer, 'meta'), answer.text)
     })
   }
 
@@ -123,13 +122,9 @@ export class ClientMemory {
   async getTask(taskId: string, options: PageOptions = {}): Promise<TaskPage | null> {
     const path = `${taskPath(taskId)}${query(options)}`
     return orNull(async () => {
-      const answer = await this.#transport.call<TaskJson & { turns: TurnJson[]; next_page: string | null }>(
-        path,
-        {},
-        'turns',
-        { method: 'GET' },
-      )
-      return { ...readTask(answer), turns: answer.turns.map(readTurnOverview), nextPage: answer.next_page }
+      const answer = await this.#transport.send(path, { method: 'GET' })
+      const task = this.#transport.read<TaskJson & { turns: TurnJson[]; next_page: string | null }>(answer, 'turns')
+      return { ...readTask(task), turns: readTurns(task, answer.text), nextPage: task.next_page }
     })
   }
 

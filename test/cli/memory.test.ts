@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { turnJson } from '../../cli/commands/memory/describe.ts'
 import type { SandkeepClient } from '../../client/index.ts'
 import { startTestApi, type TestApi } from '../http/support/api.ts'
 import { runCommand } from './support/command.ts'
@@ -78,6 +79,25 @@ describe('put and get', () => {
     const record = JSON.parse(put.stdout)
     expect(record).toMatchObject({ task_id: 't', turn: 7, meta: { model: 'm' }, summary_md: '', artifacts: [] })
     expect(JSON.parse((await memory(['get', 't', '7', '--json'])).stdout)).toStrictEqual(record)
+  })
+
+  it('print the meta in JSON as it was written', async () => {
+    const meta = '{"id":9007199254740993,"big":1e400,"zero":-0,"price":1.10,"2":1,"1":2}'
+    writeFileSync(join(cwd, 'meta.json'), meta)
+    const put = await memory(['put', 't', '7', '--meta', 'meta.json', '--json'])
+    const texts = [put, await memory(['get', 't', '7', '--json']), await memory(['list', 't', '--json'])]
+    for (const { code, stdout } of texts) {
+      expect(code).toBe(0)
+      expect(stdout).toContain(`"meta":${meta},`)
+      expect(JSON.parse(stdout)).toMatchObject({ task_id: 't' })
+    }
+  })
+
+  it('print a meta in JSON however deep it is', () => {
+    const metaJson = `{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`
+    const times = { createdAt: 0, updatedAt: 0, retainUntil: 0 }
+    const turn = { taskId: 't', turn: 1, meta: JSON.parse(metaJson), metaJson, artifacts: [], ...times }
+    expect(turnJson(turn).text).toContain(`"meta":${metaJson},`)
   })
 
   it('do not let a summary command the terminal', async () => {

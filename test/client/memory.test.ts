@@ -64,6 +64,9 @@ describe('turns', () => {
     expect(written.metaJson).toBe(metaJson)
     expect(written.meta).toStrictEqual({ id: 9007199254740992, big: Number.POSITIVE_INFINITY, price: 1.1 })
     expect((await client.memory.getTurn(ID))?.metaJson).toBe(metaJson)
+    await client.memory.putTurn({ ...ID, turn: ID.turn + 1, meta: { a: [{ meta: '}]' }] } })
+    const turns = await Array.fromAsync(client.memory.listTurns(ID.taskId))
+    expect(turns.map((turn) => turn.metaJson)).toStrictEqual([metaJson, '{"a":[{"meta":"}]"}]}'])
   })
 
   it('are null when they are not there', async () => {

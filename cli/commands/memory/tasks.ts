@@ -10,7 +10,7 @@ import {
 import { MissingError } from '../../errors.ts'
 import { count, isoTime, printable } from '../../format.ts'
 import { table } from '../../output.ts'
-import { describeTask, describeTurn } from './describe.ts'
+import { describeTask, taskJson } from './describe.ts'
 
 export function registerList(memory: Command, context: CommandContext): void {
   withConnection(memory.command('list').argument('[task]', 'lists the turns of this task'))
@@ -60,7 +60,7 @@ async function listTurns({ client, output }: Session, taskId: string): Promise<v
   }
   const turns: TurnOverview[] = []
   for await (const turn of client.memory.listTurns(taskId)) turns.push(turn)
-  await output.result({ ...describeTask(task), turns: turns.map(describeTurn) }, () =>
+  await output.result(taskJson(task, turns), () =>
     table(
       turns.map((turn) => [
         String(turn.turn),

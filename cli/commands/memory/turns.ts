@@ -7,7 +7,7 @@ import { MissingError, UsageError } from '../../errors.ts'
 import { count, formatBytes, isoTime, printable } from '../../format.ts'
 import { table } from '../../output.ts'
 import { parseTurn } from './arguments.ts'
-import { describeTurn } from './describe.ts'
+import { turnJson } from './describe.ts'
 
 interface PutOptions extends ConnectionOptions {
   summary?: string
@@ -43,7 +43,7 @@ Examples:
       const metaJson = options.meta === undefined ? '{}' : await readText(context, options.meta)
       const { client, output } = await openSession(context, options)
       const written = await client.memory.putTurn({ taskId, turn, metaJson, summaryMd })
-      await output.result(describeTurn(written), () => [
+      await output.result(turnJson(written), () => [
         `${written.taskId} turn ${written.turn}, kept until ${isoTime(written.retainUntil) ?? '-'}`,
       ])
     })
@@ -58,8 +58,6 @@ export function registerGet(memory: Command, context: CommandContext): void {
     .addHelpText(
       'after',
       `
-With --json numbers of the meta that JavaScript cannot hold are rounded; --only meta prints them as they were written.
-
 Examples:
   $ sandkeep memory get task-42 1
   $ sandkeep memory get task-42 1 --only summary > notes.md`,
@@ -75,7 +73,7 @@ Examples:
       }
       if (options.only === 'summary') await output.text(found.summaryMd)
       else if (options.only === 'meta') await output.text(`${found.metaJson}\n`)
-      else await output.result(describeTurn(found), () => lines(found))
+      else await output.result(turnJson(found), () => lines(found))
     })
 }
 
