@@ -71,7 +71,7 @@ function faultOfRoute({ answers, operation }: KnownRoute, { status, contentType,
   const schema = content[type] ?? content['*/*']
   if (schema === undefined) return `has the content type ${type}.`
   if (typeof schema === 'string' || text === undefined) return undefined
-  const body: unknown = JSON.parse(text, finite)
+  const body: unknown = parseFinite(text)
   const result = schema.safeParse(body)
   if (!result.success) return `has a body that is not as described: ${result.error.message}`
   const code = operation.errorBody && !errorBody.safeParse(body).success ? undefined : codeOf(body)
@@ -89,9 +89,17 @@ function faultOfNoRoute(isPath: boolean, { method, status, text }: SeenAnswer): 
   return code !== undefined && (code === expected || code === 'invalid_request') ? undefined : `has the code ${code}.`
 }
 
-/** JSON has numbers that JavaScript has not. */
-function finite(_name: string, value: unknown): unknown {
-  return value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY ? 0.5 : value
+/** JSON has numbers that JavaScript has not: they become others. Of any depth, which a reviver does not take. */
+function parseFinite(text: string): unknown {
+  const whole = { body: JSON.parse(text) as unknown }
+  const open: object[] = [whole]
+  for (const each of open) {
+    for (const [name, value] of Object.entries(each)) {
+      if (typeof value === 'object' && value !== null) open.push(value)
+      else if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) Reflect.set(each, name, 0.5)
+    }
+  }
+  return whole.body
 }
 
 function codeOf(body: unknown): string | undefined {
