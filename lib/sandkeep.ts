@@ -279,7 +279,7 @@ export class Sandkeep extends Construct {
           description: 'The memory of a project as one document.',
           ...sizes.streaming,
           // What it reads is written and done with at once: without this V8 lets 60 MB of it pile up before it looks.
-          environment: { NODE_OPTIONS: '--max-semi-space-size=2' },
+          environment: { NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=256' },
         }),
         routes: projectMdRoutes,
         streams: true,
