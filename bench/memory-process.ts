@@ -1,6 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { S3Client } from '@aws-sdk/client-s3'
-import { createMemoryStore } from '../src/memory/store.ts'
+import { projectMd } from '../src/memory/project-md.ts'
 import { excerptKey, taskPartition } from '../src/table/keys.ts'
 import { Table } from '../src/table/table.ts'
 import { type Pair, pair } from './harness.ts'
@@ -27,8 +26,6 @@ const task = JSON.parse(process.env.BENCH_MEMORY ?? '') as DocumentTask
 const scope = { tenant: task.tenant, project: 'project' }
 const credentials = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 const dynamodb = new DynamoDBClient({ region: 'us-east-1', credentials, endpoint: task.dynamodbEndpoint })
-const s3 = new S3Client({ region: 'us-east-1', credentials })
-const store = createMemoryStore({ dynamodb, s3, tableName: task.tableName, bucketName: 'none', scope })
 const table = new Table(dynamodb, task.tableName)
 
 const outcome = await readDocument()
@@ -43,7 +40,7 @@ async function readDocument(): Promise<DocumentOutcome> {
   const start = performance.now()
   let firstMs: number | undefined
   let bytes = 0
-  for await (const piece of store.projectMd()) {
+  for await (const piece of projectMd({ table, scope, now: Date.now })) {
     firstMs ??= performance.now() - start
     bytes += Buffer.from(piece).length
   }
