@@ -14,6 +14,8 @@ export interface TaskItem extends TaskRecord {
   generation: string
   /** The highest turn that has a summary. */
   summaryTurn?: number
+  /** Names the write of what the catalog shows of that summary: who reads both apart sees whether they belong together. */
+  excerptWrite?: string
   /** Counts the writes of turns. */
   turnWrites: number
 }

@@ -1,17 +1,18 @@
-import { excerptKey, excerptPartition, taskPartition } from '../table/keys.ts'
+import { excerptKey, excerptPartition, taskKey, taskPartition } from '../table/keys.ts'
 import type { Item } from '../table/table.ts'
-import { retryTransient } from '../table/transient.ts'
+import { retryTransient, TransientError } from '../table/transient.ts'
 import type { MemoryContext } from './context.ts'
 import { isLive, readTask } from './items.ts'
 
 /** What of the catalog is held while the document is read. */
 interface Entry {
   taskId: string
-  generation: string
   latestTurn: number
   turnCount: number
   updatedAt: number
-  hasSummary: boolean
+  retainUntil: number
+  /** None: no turn has a summary. */
+  excerptWrite: string | undefined
 }
 
 /** So many excerpts are held at once: 20 MB, or 80 MB of characters that take four bytes. */
@@ -20,7 +21,7 @@ const MAX_HELD = 10_000
 const BATCH = 100
 /** Batches of excerpts that are read before they are asked for: each is at most some 800 KB. */
 const AHEAD = 4
-const CATALOG_ATTRIBUTES = ['sk', 'generation', 'latestTurn', 'turnCount', 'updatedAt', 'retainUntil', 'summaryTurn']
+const CATALOG_ATTRIBUTES = ['sk', 'latestTurn', 'turnCount', 'updatedAt', 'retainUntil', 'excerptWrite']
 
 /**
  * The document in pieces of up to 100 tasks. The catalog is read first, so that the order is known and a failure of the
@@ -35,7 +36,8 @@ export async function* projectMd(context: MemoryContext, maxHeld = MAX_HELD): As
   const entries = await readCatalog(context)
   yield '# Project memory\n'
   const excerpts = await reading
-  const sections = async (batch: Entry[]) => sectionsOf(batch, excerpts ?? (await readExcerpts(context, batch)))
+  const sections = async (batch: Entry[]) =>
+    sectionsOf(context, batch, excerpts ?? (await readExcerpts(context, batch)))
   for await (const text of inOrder(batchesOf(entries), sections)) yield text
 }
 
@@ -43,14 +45,17 @@ async function readCatalog({ table, scope, now }: MemoryContext): Promise<Entry[
   const entries: Entry[] = []
   for await (const items of table.query(taskPartition(scope), { attributes: CATALOG_ATTRIBUTES })) {
     for (const item of items) {
-      const { taskId, generation, latestTurn, turnCount, updatedAt, summaryTurn, retainUntil } = readTask(item)
-      if (!isLive({ retainUntil }, now())) continue
-      const hasSummary = summaryTurn !== undefined
-      entries.push({ taskId, generation, latestTurn, turnCount, updatedAt, hasSummary })
+      const entry = readEntry(item)
+      if (isLive(entry, now())) entries.push(entry)
     }
   }
   // The order of the ids, which they were read in, decides between updates of one time.
   return entries.sort((left, right) => right.updatedAt - left.updatedAt)
+}
+
+function readEntry(item: Item): Entry {
+  const { taskId, latestTurn, turnCount, updatedAt, retainUntil, excerptWrite } = readTask(item)
+  return { taskId, latestTurn, turnCount, updatedAt, retainUntil, excerptWrite }
 }
 
 function* batchesOf(entries: Entry[]): Generator<Entry[]> {
@@ -71,7 +76,7 @@ async function* inOrder<In, Out>(inputs: Iterable<In>, work: (input: In) => Prom
   for (let done = next(); done; done = next()) yield await done
 }
 
-/** Excerpts by the task and its generation. */
+/** Excerpts by the task and the name of their write. */
 type Excerpts = ReadonlyMap<string, string>
 
 /** Undefined: there are more than may be held. */
@@ -85,21 +90,39 @@ async function readAllExcerpts({ table, scope }: MemoryContext, maxHeld: number)
 }
 
 async function readExcerpts({ table, scope }: MemoryContext, batch: Entry[]): Promise<Excerpts> {
-  const keys = batch.filter(({ hasSummary }) => hasSummary).map(({ taskId }) => excerptKey(scope, taskId))
+  const keys = batch
+    .filter(({ excerptWrite }) => excerptWrite !== undefined)
+    .map(({ taskId }) => excerptKey(scope, taskId))
   const items = keys.length === 0 ? [] : await retryTransient(() => table.batchGet(keys))
   return new Map(items.map(readExcerpt))
 }
 
-function readExcerpt({ sk, generation, text }: Item): [key: string, text: string] {
-  return [`${sk}#${generation}`, text as string]
+function readExcerpt({ sk, write, text }: Item): [key: string, text: string] {
+  return [`${sk}#${write}`, text as string]
 }
 
-function sectionsOf(batch: Entry[], excerpts: Excerpts): string {
-  return batch
-    .map((entry) =>
-      sectionOf(entry, entry.hasSummary ? excerpts.get(`${entry.taskId}#${entry.generation}`) : undefined),
-    )
-    .join('')
+async function sectionsOf(context: MemoryContext, batch: Entry[], excerpts: Excerpts): Promise<string> {
+  const sections = batch.map((entry) => {
+    if (entry.excerptWrite === undefined) return sectionOf(entry, undefined)
+    const excerpt = excerpts.get(`${entry.taskId}#${entry.excerptWrite}`)
+    return excerpt === undefined ? readSection(context, entry.taskId) : sectionOf(entry, excerpt.toString())
+  })
+  return (await Promise.all(sections)).join('')
+}
+
+/** The section of a task that was written to between the reads of its entry and of its excerpt. */
+async function readSection({ table, scope, now }: MemoryContext, taskId: string): Promise<string> {
+  const keys = [taskKey(scope, taskId), excerptKey(scope, taskId)]
+  return retryTransient(async () => {
+    const items = await table.batchGet(keys)
+    const task = items.find(({ pk }) => pk === taskPartition(scope))
+    const excerpt = items.find(({ pk }) => pk === excerptPartition(scope))
+    const entry = task && readEntry(task)
+    if (!entry || !isLive(entry, now())) return ''
+    if (entry.excerptWrite === undefined) return sectionOf(entry, undefined)
+    if (excerpt?.write !== entry.excerptWrite) throw new TransientError('The task was written to while it was read.')
+    return sectionOf(entry, excerpt.text as string)
+  })
 }
 
 function sectionOf({ taskId, latestTurn, turnCount, updatedAt }: Entry, excerpt: string | undefined): string {

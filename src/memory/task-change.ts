@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { deadTaskKey, excerptKey, scopeKey, taskKey } from '../table/keys.ts'
 import { type Condition, NEW_ITEM, type TransactAction } from '../table/table.ts'
 import type { MemoryContext } from './context.ts'
@@ -52,8 +53,11 @@ export function writtenTask(task: TaskItem | undefined, now: number, fresh = new
  */
 export function taskActions(context: MemoryContext, task: WrittenTask, write: TaskWrite): TransactAction[] {
   const { table, scope } = context
-  const summary = excerptAction(context, task.generation, write)
-  const taskAction = task.live ? changedTask(context, task.live, write) : newTask(context, task, write)
+  const excerptWrite = randomBytes(8).toString('hex')
+  const summary = excerptAction(context, { generation: task.generation, write: excerptWrite }, write)
+  const taskAction = task.live
+    ? changedTask(context, task.live, write, excerptWrite)
+    : newTask(context, task, write, excerptWrite)
   if (task.live) return [taskAction, ...summary]
   const { expired } = task
   return [
@@ -79,14 +83,19 @@ export function retainedUntil(
   return live && now < live.updatedAt ? live.retainUntil : now + retentionMs
 }
 
-function newTask({ table, scope, retentionMs }: MemoryContext, task: WrittenTask, write: TaskWrite): TransactAction {
+function newTask(
+  { table, scope, retentionMs }: MemoryContext,
+  task: WrittenTask,
+  write: TaskWrite,
+  excerptWrite: string,
+): TransactAction {
   const { turn, by, now, summary } = write
   const item = {
     ...taskKey(scope, write.taskId),
     generation: task.generation,
     latestTurn: turn,
     turnCount: 1,
-    ...(summary?.kind === 'newest' && { summaryTurn: turn }),
+    ...(summary?.kind === 'newest' && { summaryTurn: turn, excerptWrite }),
     turnWrites: 1,
     createdBy: by,
     createdAt: now,
@@ -105,7 +114,12 @@ export function stillExpired({ generation, retainUntil }: TaskItem, now: number)
   }
 }
 
-function changedTask({ table, scope, retentionMs }: MemoryContext, task: TaskItem, write: TaskWrite): TransactAction {
+function changedTask(
+  { table, scope, retentionMs }: MemoryContext,
+  task: TaskItem,
+  write: TaskWrite,
+  excerptWrite: string,
+): TransactAction {
   const { taskId, turn, isNewTurn, summary, now } = write
   // An update has to set something.
   const set = ['#generation = :generation']
@@ -154,7 +168,12 @@ function changedTask({ table, scope, retentionMs }: MemoryContext, task: TaskIte
     if (summary.next) {
       set.push('#summaryTurn = :next')
       values[':next'] = summary.next.turn
-    } else remove.push('#summaryTurn')
+    } else remove.push('#summaryTurn', '#excerptWrite')
+  }
+  if (summary?.kind === 'newest' || summary?.kind === 'emptied') names['#excerptWrite'] = 'excerptWrite'
+  if (summary?.kind === 'newest' || (summary?.kind === 'emptied' && summary.next)) {
+    set.push('#excerptWrite = :excerptWrite')
+    values[':excerptWrite'] = excerptWrite
   }
   const clauses = { SET: set, REMOVE: remove, ADD: add }
   return table.transactUpdate(taskKey(scope, taskId), {
@@ -170,11 +189,11 @@ function changedTask({ table, scope, retentionMs }: MemoryContext, task: TaskIte
 
 function excerptAction(
   { table, scope }: MemoryContext,
-  generation: string,
+  of: { generation: string; write: string },
   { taskId, summary }: TaskWrite,
 ): TransactAction[] {
   const key = excerptKey(scope, taskId)
-  const put = (text: string) => [table.transactPut({ ...key, generation, text })]
+  const put = (text: string) => [table.transactPut({ ...key, ...of, text })]
   if (summary?.kind === 'newest') return put(summary.excerpt)
   if (summary?.kind !== 'emptied') return []
   if (summary.next) return put(summary.next.excerpt)

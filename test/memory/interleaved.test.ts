@@ -1,12 +1,15 @@
 import { afterAll, describe, expect } from 'vitest'
+import { projectMd } from '../../src/memory/project-md.ts'
+import { createMemoryContext } from '../../src/memory/store.ts'
 import { check } from '../store/support/check.ts'
-import { injectFaults, after as meanwhile } from '../store/support/faults.ts'
+import { type Fault, injectFaults, after as meanwhile } from '../store/support/faults.ts'
 import { startEngines } from '../support/engines.ts'
 import { ME, memoryOf } from './support/memory.ts'
 
 const engines = await startEngines()
 afterAll(engines.stop)
 const { dynamodb } = engines
+const pass: Fault = (send) => send()
 
 describe('a read that others write into', () => {
   check('tells all artifacts of a turn, or that it is gone', async () => {
@@ -16,6 +19,42 @@ describe('a read that others write into', () => {
     using _faults = injectFaults(dynamodb, 'Query', [meanwhile(remove)])
     expect(await store.getTurn({ taskId: 't', turn: 1 })).toBeNull()
   })
+})
+
+describe('project.md shows a task as it is before or after a write that comes between', () => {
+  const writes: Array<[what: string, write: (memory: ReturnType<typeof memoryOf>) => Promise<unknown>, after: string]> =
+    [
+      ['a new turn', ({ put }) => put('t', 2, 'two'), 'turn 2 of 2: two'],
+      ['the turn again', ({ put }) => put('t', 1, 'one again'), 'turn 1 of 1: one again'],
+      ['an emptied summary', ({ put }) => put('t', 1), 'turn 1 of 2: zero'],
+      [
+        'a delete',
+        async ({ store, put }) => {
+          await store.deleteTask({ taskId: 't', mayDelete: () => true })
+          await put('t', 7, 'seven')
+        },
+        'turn 7 of 1: seven',
+      ],
+    ]
+  const shown = (document: string) =>
+    document.replace(/^.*Latest turn: (\d+)\n- Turns: (\d+)\n- Updated: .*\n\n(.*)\n$/s, 'turn $1 of $2: $3')
+  for (const [what, write, after] of writes) {
+    for (const maxHeld of [1_000_000, 0]) {
+      check(`${what}, ${maxHeld === 0 ? 'reading excerpts one by one' : 'reading all excerpts'}`, async () => {
+        const memory = memoryOf(engines)
+        const { put, scope, clock } = memory
+        await put('t', 1, 'one')
+        if (what === 'an emptied summary') await put('t', 0, 'zero')
+        const context = createMemoryContext({ ...engines, scope, now: () => clock.now })
+        using _faults = injectFaults(dynamodb, maxHeld === 0 ? 'BatchGetItem' : 'Query', [
+          ...(maxHeld === 0 ? [] : [pass]),
+          meanwhile(() => write(memory)),
+        ])
+        const pieces = await Array.fromAsync(projectMd(context, maxHeld))
+        expect(shown(pieces.join(''))).toBe(after)
+      })
+    }
+  }
 })
 
 describe('a write that is overtaken by a later one', () => {
