@@ -16,7 +16,11 @@ const HANDOVER_MS = 120_000
  */
 export function createHandler(config: SweepHandlerConfig, telemetry: SweepTelemetry) {
   return async (event: SweepEvent, context: RemainingTime): Promise<void> => {
-    const timeIsUp = () => context.getRemainingTimeInMillis() < HANDOVER_MS
+    let isUp = false
+    const timeIsUp = () => {
+      isUp ||= context.getRemainingTimeInMillis() < HANDOVER_MS
+      return isUp
+    }
     if (event.one) {
       const { scope } = event.one
       const { report, rest } = await runScopeSweep(config, event.one, timeIsUp).catch((error: unknown) => {
