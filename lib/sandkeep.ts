@@ -20,7 +20,7 @@ import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
 import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
 import { OBJECT_PREFIXES } from '../src/blobs/object-keys.ts'
 import { ENVIRONMENT } from '../src/environment.ts'
-import { MEMORY_RETENTION_SECONDS, SANDBOX_RETENTION_SECONDS } from '../src/limits.ts'
+import { isRetention, MEMORY_RETENTION_SECONDS, RETENTION_RULE, SANDBOX_RETENTION_SECONDS } from '../src/limits.ts'
 import { acknowledge } from './acknowledge.ts'
 import { Alarms } from './alarms.ts'
 import {
@@ -340,7 +340,7 @@ function oidcEnvironment(oidc: OidcSettings | undefined): Record<string, string>
 /** In seconds. @throws Error naming a property that is too short */
 function retention(name: 'memoryRetention' | 'sandboxRetention', props: SandkeepProps, standard: number): string {
   const seconds = props[name]?.toSeconds() ?? standard
-  if (seconds < 1) throw new Error(`${name} must be at least one second.`)
+  if (!isRetention(seconds)) throw new Error(`${name} must be ${RETENTION_RULE}.`)
   return String(seconds)
 }
 

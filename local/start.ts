@@ -62,6 +62,8 @@ Try it in another terminal:
   npx sandkeep push . --thread first
   npx sandkeep log --thread first
   npx sandkeep pull /tmp/sandkeep-copy --thread first
+  npx sandkeep run --task task-42 -- sh -c 'date >> log.txt; cat log.txt'
+  npx sandkeep memory project
 `
 }
 

@@ -35,3 +35,13 @@ export const SANDBOX_RETENTION_SECONDS = 2_592_000
 
 /** How long a task is kept after its last write, unless the stack says otherwise: 30 days. */
 export const MEMORY_RETENTION_SECONDS = 2_592_000
+
+/** The longest retention in seconds, 100 years: times beyond the year 9999 have no RFC 3339 text. */
+export const MAX_RETENTION_SECONDS = 3_155_760_000
+
+export const RETENTION_RULE = `a whole number of seconds from 1 to ${MAX_RETENTION_SECONDS}`
+
+/** Whether a number of seconds can be a retention. */
+export function isRetention(seconds: number): boolean {
+  return Number.isSafeInteger(seconds) && seconds >= 1 && seconds <= MAX_RETENTION_SECONDS
+}

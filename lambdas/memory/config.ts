@@ -1,4 +1,5 @@
 import { ENVIRONMENT } from '../../src/environment.ts'
+import { isRetention, RETENTION_RULE } from '../../src/limits.ts'
 import { configFromEnvironment, type HandlerConfig, required } from '../shared/config.ts'
 
 export interface MemoryHandlerConfig extends HandlerConfig {
@@ -9,8 +10,8 @@ export interface MemoryHandlerConfig extends HandlerConfig {
 /** @throws Error naming the variable that is not set or not a number */
 export function memoryConfigFromEnvironment(environment: NodeJS.ProcessEnv): MemoryHandlerConfig {
   const memoryRetentionSec = Number(required(environment, ENVIRONMENT.memoryRetention))
-  if (!Number.isSafeInteger(memoryRetentionSec) || memoryRetentionSec < 1) {
-    throw new Error(`The environment variable ${ENVIRONMENT.memoryRetention} must be a whole number of seconds.`)
+  if (!isRetention(memoryRetentionSec)) {
+    throw new Error(`The environment variable ${ENVIRONMENT.memoryRetention} must be ${RETENTION_RULE}.`)
   }
   return { ...configFromEnvironment(environment), memoryRetentionSec }
 }

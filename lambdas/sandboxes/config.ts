@@ -1,4 +1,5 @@
 import { ENVIRONMENT } from '../../src/environment.ts'
+import { isRetention, RETENTION_RULE } from '../../src/limits.ts'
 import { configFromEnvironment, type HandlerConfig, required } from '../shared/config.ts'
 
 export interface SandboxHandlerConfig extends HandlerConfig {
@@ -14,6 +15,6 @@ export function sandboxConfigFromEnvironment(environment: NodeJS.ProcessEnv): Sa
 /** @throws Error naming the variable */
 export function sandboxRetentionSec(environment: NodeJS.ProcessEnv): number {
   const seconds = Number(required(environment, ENVIRONMENT.sandboxRetention))
-  if (Number.isSafeInteger(seconds) && seconds >= 1) return seconds
-  throw new Error(`The environment variable ${ENVIRONMENT.sandboxRetention} must be a whole number of seconds.`)
+  if (isRetention(seconds)) return seconds
+  throw new Error(`The environment variable ${ENVIRONMENT.sandboxRetention} must be ${RETENTION_RULE}.`)
 }

@@ -1,6 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { S3Client } from '@aws-sdk/client-s3'
-import { MEMORY_RETENTION_SECONDS } from '../limits.ts'
+import { InvalidInputError } from '../errors.ts'
+import { isRetention, MEMORY_RETENTION_SECONDS, RETENTION_RULE } from '../limits.ts'
 import { Table } from '../table/table.ts'
 import { parseScope, type Scope } from '../tenancy/scope.ts'
 import { createUploads } from '../uploads/uploads.ts'
@@ -51,6 +52,7 @@ export function createMemoryStore(config: MemoryStoreConfig): MemoryStore {
 
 export function createMemoryContext(config: MemoryStoreConfig): MemoryContext {
   const { dynamodb, s3, tableName, bucketName, now = Date.now, retentionSec = MEMORY_RETENTION_SECONDS } = config
+  if (!isRetention(retentionSec)) throw new InvalidInputError('retentionSec', `retentionSec must be ${RETENTION_RULE}.`)
   const scope = parseScope(config.scope.tenant, config.scope.project)
   return {
     table: new Table(dynamodb, tableName),
