@@ -4,6 +4,9 @@ import { retryTransient, TransientError } from '../table/transient.ts'
 import type { MemoryContext } from './context.ts'
 import { isLive, readTask } from './items.ts'
 
+/** What the document is read from: the table alone. */
+export type DocumentContext = Pick<MemoryContext, 'table' | 'scope' | 'now'>
+
 /** What of the catalog is held while the document is read. */
 interface Entry {
   taskId: string
@@ -15,8 +18,8 @@ interface Entry {
   excerptWrite: string | undefined
 }
 
-/** So many excerpts are held at once: 20 MB, or 80 MB of characters that take four bytes. */
-const MAX_HELD = 10_000
+/** So many bytes of excerpts are held at once: those of 16,000 tasks in letters of ASCII. */
+const MAX_HELD_BYTES = 33_554_432
 /** BatchGetItem takes so many keys. */
 const BATCH = 100
 /** Batches of excerpts that are read before they are asked for: each is at most some 800 KB. */
@@ -25,23 +28,20 @@ const CATALOG_ATTRIBUTES = ['sk', 'latestTurn', 'turnCount', 'updatedAt', 'retai
 
 /**
  * The document in pieces of up to 100 tasks. The catalog is read first, so that the order is known and a failure of the
- * storage shows before the first piece. The excerpts lie in another order: they are read by a query beside that, which
- * takes half the time of single reads, or, where there are too many to be held, as the document is.
- * @param maxHeld how many excerpts may be held
+ * storage shows before the first piece. The excerpts lie in another order: they are read by a query, which takes half
+ * the time of single reads, or, where there are too many to be held, as the document is.
+ * @param maxHeldBytes how many bytes of excerpts may be held
  */
-export async function* projectMd(context: MemoryContext, maxHeld = MAX_HELD): AsyncGenerator<string> {
-  const reading = readAllExcerpts(context, maxHeld)
-  // It may fail while the catalog is waited for.
-  reading.catch(() => undefined)
+export async function* projectMd(context: DocumentContext, maxHeldBytes = MAX_HELD_BYTES): AsyncGenerator<string> {
   const entries = await readCatalog(context)
   yield '# Project memory\n'
-  const excerpts = await reading
+  const excerpts = await readAllExcerpts(context, maxHeldBytes)
   const sections = async (batch: Entry[]) =>
     sectionsOf(context, batch, excerpts ?? (await readExcerpts(context, batch)))
   for await (const text of inOrder(batchesOf(entries), sections)) yield text
 }
 
-async function readCatalog({ table, scope, now }: MemoryContext): Promise<Entry[]> {
+async function readCatalog({ table, scope, now }: DocumentContext): Promise<Entry[]> {
   const entries: Entry[] = []
   for await (const items of table.query(taskPartition(scope), { attributes: CATALOG_ATTRIBUTES })) {
     for (const item of items) {
@@ -76,20 +76,34 @@ async function* inOrder<In, Out>(inputs: Iterable<In>, work: (input: In) => Prom
   for (let done = next(); done; done = next()) yield await done
 }
 
-/** Excerpts by the task and the name of their write. */
-type Excerpts = ReadonlyMap<string, string>
+/** Excerpts by the task and the name of their write: as bytes, which lie where no garbage collector copies them to and fro. */
+type Excerpts = ReadonlyMap<string, { toString(): string }>
 
 /** Undefined: there are more than may be held. */
-async function readAllExcerpts({ table, scope }: MemoryContext, maxHeld: number): Promise<Excerpts | undefined> {
-  const excerpts = new Map<string, string>()
+async function readAllExcerpts({ table, scope }: DocumentContext, maxHeldBytes: number): Promise<Excerpts | undefined> {
+  const excerpts = new Map<string, Buffer>()
+  let held = 0
   for await (const items of table.query(excerptPartition(scope))) {
-    for (const item of items) excerpts.set(...readExcerpt(item))
-    if (excerpts.size > maxHeld) return undefined
+    held += hold(excerpts, items)
+    if (held > maxHeldBytes) return undefined
   }
   return excerpts
 }
 
-async function readExcerpts({ table, scope }: MemoryContext, batch: Entry[]): Promise<Excerpts> {
+/** Keeps the excerpts of a page in one piece of memory. @returns its bytes */
+function hold(excerpts: Map<string, Buffer>, items: readonly Item[]): number {
+  const read = items.map(readExcerpt)
+  const page = Buffer.allocUnsafeSlow(read.reduce((sum, [, text]) => sum + Buffer.byteLength(text), 0))
+  let start = 0
+  for (const [key, text] of read) {
+    const end = start + page.write(text, start)
+    excerpts.set(key, page.subarray(start, end))
+    start = end
+  }
+  return page.length
+}
+
+async function readExcerpts({ table, scope }: DocumentContext, batch: Entry[]): Promise<Excerpts> {
   const keys = batch
     .filter(({ excerptWrite }) => excerptWrite !== undefined)
     .map(({ taskId }) => excerptKey(scope, taskId))
@@ -101,7 +115,7 @@ function readExcerpt({ sk, write, text }: Item): [key: string, text: string] {
   return [`${sk}#${write}`, text as string]
 }
 
-async function sectionsOf(context: MemoryContext, batch: Entry[], excerpts: Excerpts): Promise<string> {
+async function sectionsOf(context: DocumentContext, batch: Entry[], excerpts: Excerpts): Promise<string> {
   const sections = batch.map((entry) => {
     if (entry.excerptWrite === undefined) return sectionOf(entry, undefined)
     const excerpt = excerpts.get(`${entry.taskId}#${entry.excerptWrite}`)
@@ -111,7 +125,7 @@ async function sectionsOf(context: MemoryContext, batch: Entry[], excerpts: Exce
 }
 
 /** The section of a task that was written to between the reads of its entry and of its excerpt. */
-async function readSection({ table, scope, now }: MemoryContext, taskId: string): Promise<string> {
+async function readSection({ table, scope, now }: DocumentContext, taskId: string): Promise<string> {
   const keys = [taskKey(scope, taskId), excerptKey(scope, taskId)]
   return retryTransient(async () => {
     const items = await table.batchGet(keys)

@@ -1,6 +1,5 @@
 import { afterAll, describe, expect } from 'vitest'
 import { projectMd } from '../../src/memory/project-md.ts'
-import { createMemoryContext } from '../../src/memory/store.ts'
 import { excerptKey, taskKey } from '../../src/table/keys.ts'
 import { Table } from '../../src/table/table.ts'
 import { check } from '../store/support/check.ts'
@@ -14,8 +13,8 @@ afterAll(engines.stop)
 
 /** The document as it is read when its excerpts are too many to be held. */
 async function readInBatches({ scope, clock }: Memory): Promise<string> {
-  const context = createMemoryContext({ ...engines, scope, now: () => clock.now })
-  return (await Array.fromAsync(projectMd(context, 1))).join('')
+  const table = new Table(engines.dynamodb, engines.tableName)
+  return (await Array.fromAsync(projectMd({ table, scope, now: () => clock.now }, 0))).join('')
 }
 
 const headings = (document: string) => [...document.matchAll(/^## (.*)$/gm)].map(([, name]) => name)
@@ -112,6 +111,31 @@ describe('project.md', () => {
       expect(headings(document)).toEqual(ids.toReversed())
       for (const id of ids) expect(document).toContain(`of ${id}.\n`)
       expect(await readInBatches(memory)).toBe(document)
+    },
+    { timeout: 60_000 },
+  )
+
+  check(
+    'reads excerpts that are too many to be held no further than it is read',
+    async () => {
+      const { put, scope, clock } = memoryOf(engines)
+      await put('t0', 1, 'of t0.')
+      const table = new Table(engines.dynamodb, engines.tableName)
+      const [task, excerpt] = await Promise.all([table.get(taskKey(scope, 't0')), table.get(excerptKey(scope, 't0'))])
+      const ids = Array.from({ length: 2_000 }, (_, n) => `t${n}`)
+      const copies = ids.flatMap((id) => [
+        { ...task, ...taskKey(scope, id) },
+        { ...excerpt, ...excerptKey(scope, id) },
+      ])
+      await putItems(engines, copies)
+      using faults = injectFaults(engines.dynamodb, 'BatchGetItem', [])
+      const pieces = projectMd({ table, scope, now: () => clock.now }, 0)
+      for (let read = 0; read < 3; read += 1) await pieces.next()
+      // Time enough for it to read on, if it would.
+      for (let count = 0; count < 50; count += 1) await table.get(taskKey(scope, 't0'))
+      // Of 20 reads of 100 excerpts each.
+      expect(faults.seen).toBeLessThanOrEqual(10)
+      await pieces.return(undefined)
     },
     { timeout: 60_000 },
   )
