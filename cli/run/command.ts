@@ -164,10 +164,13 @@ function write(to: Writable, chunk: Uint8Array): Promise<void> {
 
 /** A process that has left the group may hold the output open for ever. */
 async function withinTime(output: Promise<void>, { stdout, stderr }: ChildProcess): Promise<void> {
+  const over = Promise.withResolvers<void>()
   const giveUp = setTimeout(() => {
     stdout?.destroy()
     stderr?.destroy()
+    // Nor may somebody who does not read on keep the work from being saved.
+    over.resolve()
   }, LAST_OUTPUT_MS)
-  await output
+  await Promise.race([output, over.promise])
   clearTimeout(giveUp)
 }

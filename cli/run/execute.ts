@@ -27,8 +27,12 @@ export interface ExecuteInput {
  */
 export async function execute(input: ExecuteInput): Promise<Ended> {
   const { signals } = input
+  // One that comes while the command is being started is the command's, too.
+  const early: NodeJS.Signals[] = []
+  signals.passTo({ send: (signal) => early.push(signal) })
   const { running, log } = await start(input)
   signals.passTo(running)
+  for (const signal of early) running.send(signal)
   const stopTimers = startTimers(input)
   try {
     return await running.ended

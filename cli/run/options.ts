@@ -1,4 +1,5 @@
 import type { TurnMeta } from '../../client/index.ts'
+import { MAX_META_BYTES } from '../../src/limits.ts'
 import { checkTaskId } from '../../src/memory/names.ts'
 import type { ConnectionOptions } from '../context.ts'
 import { parseDuration } from '../duration.ts'
@@ -32,6 +33,9 @@ export interface RunPlan {
 
 /** The run itself knows these. */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['sandbox_id', 'exit_code', 'started_at', 'ended_at'])
+
+/** They have that much room at most. */
+const OWN_FIELDS_BYTES = 1_024
 
 /** @throws UsageError, InvalidInputError naming the option */
 export function parseOptions(options: RunOptions): RunPlan {
@@ -70,6 +74,14 @@ export function parseMeta(pairs: readonly string[]): TurnMeta {
     else if (name.startsWith('tokens.')) {
       meta.tokens = { ...meta.tokens, [name.slice('tokens.'.length)]: numberOf(name, value) }
     } else Object.defineProperty(meta, name, { value, enumerable: true, configurable: true, writable: true })
+  }
+  for (const name of ['input', 'output'] as const) {
+    const value: unknown = meta.tokens?.[name]
+    if (value === undefined || value === null || typeof value === 'number') continue
+    throw new UsageError(`--meta tokens: ${name} should be a number.`)
+  }
+  if (Buffer.byteLength(JSON.stringify(meta)) > MAX_META_BYTES - OWN_FIELDS_BYTES) {
+    throw new UsageError(`--meta should be less than ${MAX_META_BYTES - OWN_FIELDS_BYTES} bytes in all.`)
   }
   return meta
 }

@@ -43,7 +43,8 @@ export async function prepareRun(
   const undo = async () => {
     // Where this fails the sandbox expires.
     if (sandbox) await session.leaseClient.sandboxes.destroy(sandbox.sandboxId).catch(() => undefined)
-    await places.clear()
+    // What it undoes is told, and not this.
+    await places.clear().catch(() => undefined)
   }
   try {
     const { taskId, profile } = plan
@@ -54,10 +55,12 @@ export async function prepareRun(
       ttlSeconds: TTL_SECONDS,
     })
     sandbox = created.sandbox
-    const record = recordOf(plan, sandbox, places)
-    await writeRecord(places.folder, record)
+    const begun = recordOf(plan, sandbox, places)
+    await writeRecord(places.folder, begun)
     const cache = statCache(places.folder.cache, places.workspace)
-    const before = await fill(session, record, places, cache)
+    const before = await fill(session, begun, places, cache)
+    const record = { ...begun, ready: true }
+    await writeRecord(places.folder, record)
     session.signal.throwIfAborted()
     return { session, engine, places, cache, record, before, undo }
   } catch (error) {

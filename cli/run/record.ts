@@ -21,6 +21,8 @@ const runRecord = z.object({
   /** Null: what the command leaves. */
   summary: z.string().nullable(),
   startedAt: z.string(),
+  /** Whether the workspace was filled, so that what is in it is to be kept. */
+  ready: z.boolean(),
   /** Null until the command has ended. */
   end: z.object({ exitCode: z.number(), timedOut: z.boolean(), endedAt: z.string() }).nullable(),
   /** The last save. */
@@ -53,8 +55,8 @@ export function runFolder(path: string): RunFolder {
   }
 }
 
-export function newRecord(record: Omit<RunRecord, 'format' | 'end' | 'saved' | 'turn'>): RunRecord {
-  return { format: FORMAT, ...record, end: null, saved: null, turn: null }
+export function newRecord(record: Omit<RunRecord, 'format' | 'ready' | 'end' | 'saved' | 'turn'>): RunRecord {
+  return { format: FORMAT, ...record, ready: false, end: null, saved: null, turn: null }
 }
 
 /** Replaces the record in one step. */

@@ -56,9 +56,10 @@ async function runWith(
   })
   signals.hold(() => progress.note('sandkeep: saving the work; another signal ends that'))
   const end = { ...ended, endedAt: new Date().toISOString() }
+  let done: RunRecord
   try {
     await writeRecord(places.folder, { ...record, end })
-    const done = await finishRun({
+    done = await finishRun({
       client: session.client,
       folder: places.folder,
       record: { ...record, end },
@@ -67,11 +68,14 @@ async function runWith(
       env: context.env,
       signal: session.signal,
     })
-    await report(prepared, done, saver)
   } catch (error) {
     throw unsaved(error, prepared, ended, options)
   }
-  await places.removeOwn()
+  // All is saved: what fails from here on is not worth the command's exit code.
+  await report(prepared, done, saver).catch(() => undefined)
+  await places.removeOwn().catch(() => {
+    progress.note(`sandkeep: ${printablePath(places.folder.path)} could not be removed, and is not needed any more`)
+  })
   const exitCode = ended.timedOut && ended.exitCode === 0 ? EXIT.timedOut : ended.exitCode
   if (exitCode !== 0) throw new ExitCodeError(exitCode)
 }

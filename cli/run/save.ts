@@ -4,10 +4,11 @@ import { SandkeepHttpError } from '../../client/index.ts'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import type { SnapshotName } from '../../src/sandboxes/types.ts'
 import { type CommandContext, type ConnectionOptions, openSession, type Session } from '../context.ts'
-import { errnoOf, UsageError } from '../errors.ts'
+import { errnoOf, RefusedError, UsageError } from '../errors.ts'
 import { count, printable, printablePath } from '../format.ts'
 import { statCache } from '../workspace/stat-cache.ts'
 import { finishRun } from './finish.ts'
+import { TTL_SECONDS } from './prepare.ts'
 import { type RunFolder, type RunRecord, readRecord, runFolder } from './record.ts'
 import { WorkspaceSaver } from './saver.ts'
 
@@ -17,6 +18,11 @@ type Entries = ReadonlyArray<SandboxSnapshotEntry>
 export async function runSave(context: CommandContext, path: string, options: ConnectionOptions): Promise<void> {
   const folder = runFolder(await openFolder(resolve(context.cwd, path)))
   const record = await readRecord(folder)
+  if (!record.ready) {
+    throw new RefusedError(
+      `The run ended before its workspace was filled: there is nothing to save. ${printablePath(folder.path)} is not needed any more.`,
+    )
+  }
   const session = await openSession(context, options)
   const { client, signal, output } = session
   let kept: Entries = []
@@ -68,7 +74,7 @@ async function save(session: Session, folder: RunFolder, record: RunRecord) {
     }
   }
   const { profile, taskId } = record
-  const created = await sandboxes.create({ profile, taskId })
+  const created = await sandboxes.create({ profile, taskId, ttlSeconds: TTL_SECONDS })
   return saveInto(session, folder, record, { sandboxId: created.sandbox.sandboxId, entries: [] })
 }
 

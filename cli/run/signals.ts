@@ -27,7 +27,7 @@ export class RunSignals {
     return this.#ending && EXIT.signal + constants.signals[this.#ending]
   }
 
-  passTo(command: { send(signal: NodeJS.Signals): void }): void {
+  passTo(command: { send(signal: NodeJS.Signals): unknown }): void {
     this.#handle = (signal) => command.send(signal)
   }
 

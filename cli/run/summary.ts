@@ -18,7 +18,12 @@ export function isRunsOwn(path: string): boolean {
 export async function readSummary(root: string): Promise<string | null> {
   const path = await ownPath(root)
   if (path === null) return null
-  const handle = await openFile(path)
+  const handle = await openFile(path).catch((error: unknown) => {
+    const code = errnoOf(error)
+    if (code !== undefined && UNREADABLE.has(code)) return null
+    throw error
+  })
+  if (handle === null) return null
   try {
     if (!(await handle.stat()).isFile()) return null
     const buffer = Buffer.alloc(MAX_SUMMARY_BYTES)
@@ -38,14 +43,16 @@ export async function removeSummary(root: string): Promise<void> {
   if (path !== null) await rm(path, { force: true })
 }
 
-/** Null where there is none, or a link stands for it or for its folder. */
+const UNREADABLE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM'])
+
+/** Null where there is none that can be read, or a link stands for it or for its folder. */
 async function ownPath(root: string): Promise<string | null> {
   const path = join(root, SUMMARY_FILE)
   try {
     return (await realpath(path)) === path ? path : null
   } catch (error) {
     const code = errnoOf(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP') return null
+    if (code !== undefined && UNREADABLE.has(code)) return null
     throw error
   }
 }

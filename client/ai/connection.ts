@@ -26,7 +26,10 @@ export function connect(env: SandkeepAIEnv, options: CallerOptions): Connection 
   )
   const apiKey = optional('SANDBOX_API_KEY', env.SANDBOX_API_KEY || undefined)
   // A token that is given but empty is refused: to take the owner's instead would give a stranger the owner's files.
-  const token = optional('authToken', options.authToken) ?? optional('APP_OWNER_JWT', env.APP_OWNER_JWT || undefined)
+  // Beside a key that acts for a user, the owner's token would say that the owner calls.
+  const byKey = options.userId !== undefined && apiKey !== undefined
+  const ownerToken = byKey ? undefined : optional('APP_OWNER_JWT', env.APP_OWNER_JWT || undefined)
+  const token = optional('authToken', options.authToken) ?? ownerToken
   if (apiKey === undefined && token === undefined) {
     throw new InvalidInputError('authToken', 'Give authToken, or set APP_OWNER_JWT or SANDBOX_API_KEY.')
   }

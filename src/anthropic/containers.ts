@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { InvalidInputError } from '../errors.ts'
+import { upstreamFailed } from '../files/anthropic-errors.ts'
 import { ownerIn, ownersSeenBy, scopeOfOwner, timeText } from '../files/items.ts'
 import type { FileScope } from '../files/types.ts'
 import { CONTAINER_PLACES, containerKey, type Key, providerClaimKey, providerIdPartition } from '../table/keys.ts'
@@ -63,7 +64,7 @@ export function readContainer(item: Item, now: number): ContainerRecord | undefi
 export async function addContainer(context: ContainersContext, inScope: FileScope, id: string): Promise<boolean> {
   const { table, scope, user, now } = context
   const key = containerKeyOf(context, inScope, id)
-  if (!key) throw new Error('The provider gave a container an id that is none.')
+  if (!key) throw upstreamFailed(new Error('The provider gave a container an id that is none.'))
   const createdAt = now()
   const ttl = Math.ceil((createdAt + CONTAINER_LIFE_MS + REMEMBERED_MS) / 1_000)
   const attributes = { id, inScope, createdAt, lastUsedAt: createdAt, ttl }

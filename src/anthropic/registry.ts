@@ -1,4 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { upstreamFailed } from '../files/anthropic-errors.ts'
 import { fileIdPattern } from '../files/items.ts'
 import { createFileRegistry, type RegisteredFile, registeredFiles } from '../files/registry.ts'
 import type { FileScope } from '../files/types.ts'
@@ -91,5 +92,5 @@ export function createRegistry({ now = Date.now, ...config }: RegistryConfig): R
 
 /** Whatever the provider answers, nobody comes into what is another's. */
 function anothers(): Error {
-  return new Error('The provider answered with an id that belongs to somebody else.')
+  return upstreamFailed(new Error('The provider answered with an id that belongs to somebody else.'))
 }

@@ -22,8 +22,8 @@ const MAX_FILES = 1_000
 /** Each is looked at, however deep it lies. */
 const MAX_DUPLICATES = 100
 
-/** Where ids may stand. */
-const CHECKED_FIELDS = new Set(['container', 'messages', 'system'])
+/** Where ids may stand, or what is refused may. */
+const CHECKED_FIELDS = new Set(['container', 'messages', 'system', 'thread'])
 
 /**
  * Finds all ids in the text of a request. What it does not know it takes for an access, so that a place which the API

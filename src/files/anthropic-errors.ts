@@ -7,7 +7,8 @@ const retryAfterPattern = /^[A-Za-z0-9 ,:]{1,40}$/
  * @param answer its body is read
  */
 export async function errorOf(answer: Response): Promise<Error> {
-  const { type, errorCode } = readError(await answer.text())
+  // The status says enough when the body breaks off.
+  const { type, errorCode } = readError(await answer.text().catch(() => ''))
   const cause = new Error(
     `The provider answered ${answer.status} ${type} ${errorCode} (request ${answer.headers.get('request-id')}).`,
   )

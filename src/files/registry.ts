@@ -4,6 +4,7 @@ import { fileKey, providerClaimKey } from '../table/keys.ts'
 import { type Item, NEW_ITEM, Table } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
 import { parseScope, type Scope } from '../tenancy/scope.ts'
+import { upstreamFailed } from './anthropic-errors.ts'
 import type { BackendName } from './backend.ts'
 import {
   type FileEntry,
@@ -76,7 +77,7 @@ export function createFileRegistry({
       return found
     },
     async register(id, fileScope) {
-      if (!fileIdPattern.test(id)) throw new Error('A provider gave a file an id that is none.')
+      if (!fileIdPattern.test(id)) throw upstreamFailed(new Error('A provider gave a file an id that is none.'))
       const entry: FileEntry = { id, owner: ownerIn(fileScope, user), backend: 'anthropic', createdAt: now() }
       const note = scopeNote(dynamodb, table, scope)
       const claim = { ...providerClaimKey(id), tenant: scope.tenant, project: scope.project }

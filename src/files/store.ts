@@ -88,7 +88,7 @@ class TableFileStore implements FileStore {
 
   async completeUpload(uploadId: string): Promise<{ file: FileRecord; isNew: boolean }> {
     const upload = await this.#openUpload(uploadId)
-    if (upload.result !== undefined) return { file: await this.get(upload.result), isNew: false }
+    if (upload.result !== undefined) return { file: await this.#resultOf(upload.result), isNew: false }
     if (!(await this.#uploads.verify(upload))) {
       throw new ConflictError('upload_incomplete', 'The bytes that were announced are not there.')
     }
@@ -101,7 +101,7 @@ class TableFileStore implements FileStore {
     // Another request has completed it at the same time.
     const { result } = await this.#openUpload(uploadId)
     if (result === undefined) throw new UnavailableError('The upload took too long to complete. Try again.')
-    return { file: await this.get(result), isNew: false }
+    return { file: await this.#resultOf(result), isNew: false }
   }
 
   async list({ limit = FILE_PAGE_SIZE.default, page }: { limit?: number | undefined; page?: string | undefined } = {}) {
@@ -178,10 +178,19 @@ class TableFileStore implements FileStore {
     return done ? recordOf(entry, description) : undefined
   }
 
+  /** What an upload came to. @throws NotFoundError as for an unknown upload, when the file is gone */
+  async #resultOf(id: string): Promise<FileRecord> {
+    try {
+      return await this.get(id)
+    } catch (error) {
+      throw error instanceof NotFoundError ? noUpload() : error
+    }
+  }
+
   /** @throws NotFoundError */
   async #openUpload(uploadId: string): Promise<UploadRecord> {
     const upload = await this.#uploads.open(uploadId, UPLOAD_PURPOSE)
-    if (upload?.by !== this.#config.user) throw new NotFoundError('There is no such upload.')
+    if (upload?.by !== this.#config.user) throw noUpload()
     return upload
   }
 
@@ -279,4 +288,8 @@ function readPage(page: string): string {
     throw new InvalidInputError('page', 'page must be the next_page of an earlier list.')
   }
   return place
+}
+
+function noUpload(): NotFoundError {
+  return new NotFoundError('There is no such upload.')
 }

@@ -163,6 +163,11 @@ test.each([{ type: 'create' }, { type: 'continue', previous_message_id: 'm' }, '
   },
 )
 
+test('a thread that stands twice is refused, whichever of the two a reader takes', () => {
+  const text = '{"messages":[],"thread":{"type":"continue","previous_message_id":"m"},"thr\\u0065ad":null}'
+  expect(() => readRequestIds(text, JSON.parse(text))).toThrow(expect.objectContaining({ field: 'thread' }))
+})
+
 describe('what depends on the container', () => {
   const call = { type: 'server_tool_use', id: 's1', name: 'code_execution', input: {} }
   const result = { type: 'code_execution_tool_result', tool_use_id: 's1', content: {} }

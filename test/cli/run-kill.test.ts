@@ -131,6 +131,12 @@ test('a run that is killed anywhere loses at most what changed since its last sa
 
     const onDisk = Object.keys(readTree(join(tmp, folder, 'workspace'))).filter((path) => !path.startsWith('.sandkeep'))
     // A run that is killed while it restores has a part of what is saved, and nothing of its own.
+    if (!JSON.parse(readFileSync(join(tmp, folder, 'run.json'), 'utf8')).ready) {
+      const refused = await spawnCommand(['save', join(tmp, folder)], { cwd: tmp, env: environment(stack.url, tmp) })
+      expect(refused, where).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing to save') })
+      expect((await latest()).kept, where).toEqual(kept)
+      continue
+    }
     if (!existsSync(join(tmp, 'pid'))) continue
     expect(onDisk, where).toEqual(expect.arrayContaining(kept.filter((path) => path !== 'version.new')))
     const outcome = await spawnCommand(['save', join(tmp, folder)], { cwd: tmp, env: environment(stack.url, tmp) })
