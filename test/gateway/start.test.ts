@@ -49,6 +49,8 @@ test.for(['SIGINT', 'SIGTERM'] as const)('it tells how to go on, and ends cleanl
     '  npx sandkeep push',
     '  npx sandkeep log',
     '  npx sandkeep pull',
+    '  npx sandkeep run',
+    '  npx sandkeep memory',
   ])
   const headers = { 'x-api-key': key ?? '', 'x-sandbox-tenant-id': 'acme', 'x-sandbox-project-id': 'demo' }
   expect((await fetch(`${url}/sandbox/keys/v1`, { headers })).status).toBe(200)

@@ -14,8 +14,8 @@ for (const count of [999, 1_000, 1_001, 2_001]) {
     expect(counts).toMatchObject({ listed: count, condemned: count, deleted: count, bytesFreed: count })
     expect(deletedBlobs).toEqual(sampleKeys(count).toSorted())
     expect(deletes).toBe(Math.ceil(count / 1_000))
-    // One for each of bodies and staging.
-    expect(lists).toBe(Math.ceil(count / 1_000) + 2)
+    // One for each of bodies, staging and bundles.
+    expect(lists).toBe(Math.ceil(count / 1_000) + 3)
     expect(await scope.versions('blobs')).toEqual([])
   })
 }
