@@ -74,6 +74,13 @@ test('only what is on its way, and what was deleted, expires in the bucket', () 
       ExpiredObjectDeleteMarker: true,
       NoncurrentVersionExpiration: { NoncurrentDays: 1 },
     },
+    {
+      Id: 'expire-deleted-bundles',
+      Status: 'Enabled',
+      Prefix: 'bundles/',
+      ExpiredObjectDeleteMarker: true,
+      NoncurrentVersionExpiration: { NoncurrentDays: 1 },
+    },
   ])
 })
 
