@@ -163,7 +163,7 @@ describe('ids are recorded before their bytes come out', () => {
     ]) {
       world.endpoint.replyWith(message, message)
       const whole = await world.post({}, request('go'))
-      expect([whole.status, await errorType(whole)]).toEqual([500, 'api_error'])
+      expect([whole.status, await errorType(whole)]).toEqual([502, 'api_error'])
       const streamed = await world.post({}, streaming('go')).then(
         (response) => response.text(),
         () => '',
