@@ -35,6 +35,10 @@ const BENCHES: Record<string, { what: string; load: () => Promise<Bench> }> = {
     what: 'the proxy: first byte, calls and memory; the list of files',
     load: async () => (await import('./files.ts')).files,
   },
+  peers: {
+    what: "states of an agent, put, read and listed here and by LangGraph's saver for DynamoDB",
+    load: async () => (await import('./peers.ts')).peers,
+  },
   bundle: {
     what: "size of each function's zip, and import time against the SDK clients alone",
     load: async () => (await import('./bundle.ts')).bundle,
