@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { SANDBOX_STATUSES, SNAPSHOT_REASONS, SOURCE_TYPES } from '../../src/sandboxes/types.ts'
 import { isWorkspaceKey, WORKSPACE_KEY_RULE } from '../../src/sandboxes/validate.ts'
 import { blobKeys } from '../shared/blob-key.ts'
+import { limit, page } from '../shared/page-schemas.ts'
 
 const MAX_TTL_SECONDS = 2_592_000
 export const MAX_LABELS = 64
@@ -62,14 +63,6 @@ export const create = z.strictObject({
   provider: text(1, 128).optional(),
   provider_sandbox_id: text(1, 512).optional(),
 })
-
-const limit = z
-  .string()
-  .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
-  .default('100')
-  .transform(Number)
-  .describe('How many, from 1 to 1000.')
-const page = z.string().optional().describe('The `next_page` of the page before.')
 
 export const list = z.strictObject({
   task_id: z

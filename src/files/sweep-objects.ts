@@ -1,8 +1,9 @@
-import { DeleteObjectsCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3'
+import { ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3'
+import { deleteObjects } from '../blobs/delete-objects.ts'
 import { fileObjectPrefix } from '../blobs/object-keys.ts'
 import { FILE_ITEMS, filesPartition } from '../table/keys.ts'
 import type { Table } from '../table/table.ts'
-import { retryTransient, TransientError } from '../table/transient.ts'
+import { retryTransient } from '../table/transient.ts'
 import type { Scope } from '../tenancy/scope.ts'
 
 export interface ClearObjectsInput {
@@ -37,7 +38,7 @@ export async function clearObjects(input: ClearObjectsInput): Promise<number> {
       const hasFile = !file.done && file.value === id
       if (!hasFile && uploadedAt < now() - LEFT_BEHIND_MS) leftBehind.push(prefix + id)
     }
-    await deleteObjects(input, leftBehind)
+    await deleteAll(input, leftBehind)
     cleared += leftBehind.length
   }
   return cleared
@@ -63,15 +64,9 @@ async function* pagesOf({ s3, bucketName }: ClearObjectsInput, prefix: string) {
   } while (token !== undefined)
 }
 
-async function deleteObjects({ s3, bucketName }: ClearObjectsInput, keys: readonly string[]): Promise<void> {
+async function deleteAll({ s3, bucketName }: ClearObjectsInput, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return
-  const Objects = keys.map((Key) => ({ Key }))
-  const command = new DeleteObjectsCommand({ Bucket: bucketName, Delete: { Objects, Quiet: true } })
-  await retryTransient(async () => {
-    const { Errors = [] } = await s3.send(command)
-    const [first] = Errors
-    if (!first) return
-    const message = `S3 would not delete ${Errors.length} objects: ${first.Code} ${first.Message}`
-    throw first.Code === 'SlowDown' || first.Code === 'InternalError' ? new TransientError(message) : new Error(message)
-  })
+  const failures = await deleteObjects({ s3, bucketName, objects: keys.map((Key) => ({ Key })) })
+  const [first] = failures
+  if (first) throw new Error(`S3 would not delete ${failures.length} objects: ${first.Code} ${first.Message}`)
 }

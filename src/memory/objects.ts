@@ -1,12 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import {
-  DeleteObjectsCommand,
-  GetObjectCommand,
-  ListObjectsV2Command,
-  NoSuchKey,
-  PutObjectCommand,
-  type S3Client,
-} from '@aws-sdk/client-s3'
+import { GetObjectCommand, ListObjectsV2Command, NoSuchKey, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
+import { deleteObjects } from '../blobs/delete-objects.ts'
 import { presignGet } from '../blobs/presign.ts'
 import type { PresignedRequest } from '../blobs/types.ts'
 import { retryTransient, TransientError } from '../table/transient.ts'
@@ -94,17 +88,15 @@ export class MemoryObjects {
   /** Deletes up to 1,000 objects. Tries all, and tells which S3 would not delete. */
   async delete(keys: readonly string[]): Promise<ObjectFailure[]> {
     if (keys.length === 0) return []
-    const Objects = keys.map((Key) => ({ Key }))
-    const command = new DeleteObjectsCommand({ Bucket: this.#bucketName, Delete: { Objects, Quiet: true } })
-    const { Errors = [] } = await retryTransient(async () => {
-      const answer = await this.#s3.send(command)
-      this.deletes += 1
-      if (answer.Errors?.some(({ Code }) => Code === 'SlowDown' || Code === 'InternalError')) {
-        throw new TransientError('S3 asked to slow down in the middle of a delete.')
-      }
-      return answer
+    const errors = await deleteObjects({
+      s3: this.#s3,
+      bucketName: this.#bucketName,
+      objects: keys.map((Key) => ({ Key })),
+      onAnswer: () => {
+        this.deletes += 1
+      },
     })
-    return Errors.map(({ Key = '', Code = '', Message = '' }) => ({ key: Key, reason: `${Code}: ${Message}` }))
+    return errors.map(({ Key = '', Code = '', Message = '' }) => ({ key: Key, reason: `${Code}: ${Message}` }))
   }
 
   #object(key: string): { Bucket: string; Key: string } {

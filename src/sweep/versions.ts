@@ -1,5 +1,6 @@
-import { DeleteObjectsCommand, ListObjectVersionsCommand, type S3Client } from '@aws-sdk/client-s3'
-import { retryTransient, TransientError } from '../table/transient.ts'
+import { ListObjectVersionsCommand, type S3Client } from '@aws-sdk/client-s3'
+import { deleteObjects } from '../blobs/delete-objects.ts'
+import { retryTransient } from '../table/transient.ts'
 import type { Condemned } from './pages.ts'
 import type { ListedVersion } from './protocol.ts'
 
@@ -70,17 +71,15 @@ export class Versions {
   }
 
   async #deleteSome(entries: readonly Condemned[]): Promise<VersionFailure[]> {
-    const Objects = entries.map(({ key, versionId }) => ({ Key: this.#root + key, VersionId: versionId }))
-    const command = new DeleteObjectsCommand({ Bucket: this.#bucketName, Delete: { Objects, Quiet: true } })
-    const { Errors = [] } = await retryTransient(async () => {
-      const answer = await this.#s3.send(command)
-      this.deletes += 1
-      if (answer.Errors?.some(({ Code }) => Code === 'SlowDown' || Code === 'InternalError')) {
-        throw new TransientError('S3 asked to slow down in the middle of a delete.')
-      }
-      return answer
+    const errors = await deleteObjects({
+      s3: this.#s3,
+      bucketName: this.#bucketName,
+      objects: entries.map(({ key, versionId }) => ({ Key: this.#root + key, VersionId: versionId })),
+      onAnswer: () => {
+        this.deletes += 1
+      },
     })
-    return Errors.map(({ Key = '', VersionId = '', Code = '', Message = '' }) => ({
+    return errors.map(({ Key = '', VersionId = '', Code = '', Message = '' }) => ({
       key: Key.slice(this.#root.length),
       versionId: VersionId,
       reason: `${Code}: ${Message}`,
