@@ -67,7 +67,7 @@ export class ClientSandboxes {
     return orNull(() => this.#sandbox(sandboxPath(sandboxId), 'GET'))
   }
 
-  /** Newest first. */
+  /** Newest first. A page may have few or none while there are more: it is the last when `nextPage` is null. */
   async list(options: ListSandboxesOptions = {}): Promise<{ sandboxes: Sandbox[]; nextPage: string | null }> {
     const { taskId, status, limit, page } = options
     const path = `${BASE}${query({ task_id: taskId, status, limit, page })}`

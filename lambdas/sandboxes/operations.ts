@@ -36,6 +36,7 @@ export const OPERATIONS: Record<SandboxAction, Operation> = {
   list: {
     id: 'listSandboxes',
     summary: 'List sandboxes',
+    description: 'Where few of many fit, a page may have few or none, and a `next_page` all the same.',
     query: schemas.list,
     answers: {
       200: jsonAnswer('The newest first.', z.strictObject({ sandboxes: z.array(sandbox), next_page: nextPage })),

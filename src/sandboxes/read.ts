@@ -29,6 +29,8 @@ import { isWorkspaceKey } from './validate.ts'
 const sandboxIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /** As many keys as DynamoDB takes in one BatchGetItem. */
 const BATCH_KEYS = 100
+/** How many sandboxes one request for a list looks at: of the largest, with 17 KB each, that is some seconds' work. */
+const MOST_LOOKED_AT = 5_000
 
 /** What is no id at all is an unknown one. */
 export function isSandboxId(text: unknown): text is string {
@@ -61,23 +63,29 @@ export async function getWorkspace(
   return item && readWorkspace(item)
 }
 
-/** Newest first, of all or of one workspace key. A page is as full as there are sandboxes that fit the filter. */
+/**
+ * Newest first, of all or of one workspace key. A page is as full as there are sandboxes that fit the filter, unless so
+ * few fit that the request has looked at `mostLookedAt`: then it ends there, and the next one goes on.
+ */
 export async function listSandboxes(
   context: SandboxTable,
   { taskId, status, limit, after }: ListSandboxesInput,
+  mostLookedAt = MOST_LOOKED_AT,
 ): Promise<{ sandboxes: SandboxRecord[]; next: string | null }> {
   const now = context.now()
-  const pages = taskId === undefined ? allSandboxes(context, after) : sandboxesOf(context, taskId, after)
+  // One more than fits tells whether there is a next page.
+  const range = { after, firstPageSize: Math.min(limit, mostLookedAt) + 1 }
+  const pages = taskId === undefined ? allSandboxes(context, range) : sandboxesOf(context, taskId, range)
   const sandboxes: SandboxRecord[] = []
   let next: string | null = null
+  let lookedAt = 0
   for await (const page of pages) {
     for (const { state, place } of page) {
       const record = sandboxRecord(state, now)
-      if (isPastRetention(state, now, context.retentionMs) || (status !== undefined && record.status !== status))
-        continue
-      // There is one more than fits: the page ends before it.
-      if (sandboxes.length === limit) return { sandboxes, next }
-      sandboxes.push(record)
+      const fits = !isPastRetention(state, now, context.retentionMs) && (status ?? record.status) === record.status
+      if ((fits && sandboxes.length === limit) || lookedAt === mostLookedAt) return { sandboxes, next }
+      if (fits) sandboxes.push(record)
+      lookedAt += 1
       next = place
     }
   }
@@ -90,15 +98,27 @@ interface Placed {
   place: string
 }
 
-async function* allSandboxes({ table, scope }: SandboxTable, after: string | undefined): AsyncGenerator<Placed[]> {
+interface Range {
+  after: string | undefined
+  firstPageSize: number
+}
+
+async function* allSandboxes(
+  { table, scope }: SandboxTable,
+  { after, firstPageSize }: Range,
+): AsyncGenerator<Placed[]> {
   if (after !== undefined && !isSandboxId(after)) throw badPage()
-  const options = { reverse: true, ...(after !== undefined && { after }) }
+  const options = { reverse: true, firstPageSize, ...(after !== undefined && { after }) }
   for await (const items of table.query(sandboxPartition(scope), options)) {
     yield items.map((item) => ({ state: readSandbox(item), place: item.sk as string }))
   }
 }
 
-async function* sandboxesOf(context: SandboxTable, name: string, after?: string): AsyncGenerator<Placed[]> {
+async function* sandboxesOf(
+  context: SandboxTable,
+  name: string,
+  { after, firstPageSize }: Range,
+): AsyncGenerator<Placed[]> {
   const { table, scope } = context
   if (after !== undefined && !/^\d{1,16}$/.test(after)) throw badPage()
   if (!isWorkspaceKey(name)) return
@@ -106,7 +126,7 @@ async function* sandboxesOf(context: SandboxTable, name: string, after?: string)
   const options = {
     prefix: prefix.slice(0, -sequenceText(0).length),
     reverse: true,
-    pageSize: BATCH_KEYS,
+    pageSize: Math.min(BATCH_KEYS, firstPageSize),
     ...(after !== undefined && { after: workspaceSandboxKey(scope, name, Number(after)).sk }),
   }
   for await (const entries of table.query(pk, options)) {

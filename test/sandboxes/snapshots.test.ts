@@ -2,10 +2,13 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { createCheckpointStore } from '../../src/checkpoints/store.ts'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import { BlobsMissingError } from '../../src/errors.ts'
+import { listSandboxes } from '../../src/sandboxes/read.ts'
+import type { ListSandboxesInput, SandboxStore } from '../../src/sandboxes/types.ts'
 import { createSweepService } from '../../src/sweep/service.ts'
+import { Table } from '../../src/table/table.ts'
 import { outcome, tally } from '../store/support/stores.ts'
 import { startEngines } from '../support/engines.ts'
-import { anyone, type SandboxWorld, sandboxWorld } from './support/world.ts'
+import { anyone, RETENTION_MS, type SandboxWorld, sandboxWorld } from './support/world.ts'
 
 const engines = await startEngines()
 afterAll(engines.stop)
@@ -217,6 +220,19 @@ describe('a save that is sent again with its token', () => {
 })
 
 describe('lists', () => {
+  /** Lists the ids of all sandboxes that fit, by page. */
+  const pagesOf =
+    (list: SandboxStore['list']) => async (filter: Pick<ListSandboxesInput, 'taskId' | 'status'>, limit: number) => {
+      const pages: string[][] = []
+      let after: string | null | undefined
+      while (after !== null) {
+        const page = await list({ ...filter, limit, ...(after !== undefined && { after }) })
+        pages.push(page.sandboxes.map(({ sandboxId }) => sandboxId))
+        after = page.next
+      }
+      return pages
+    }
+
   test('of snapshots are paged in the order of their saving', async () => {
     const world = sandboxWorld(engines)
     const { sandboxId } = await world.create({ taskId: 't' })
@@ -241,16 +257,7 @@ describe('lists', () => {
       if (n < 3) await world.store.stop(sandboxId)
     }
     const even = ids.filter((_, index) => index % 2 === 0)
-    const all = async (filter: { taskId?: string; status?: 'running' | 'stopped' | 'expired' }, limit: number) => {
-      const pages: string[][] = []
-      let after: string | null | undefined
-      while (after !== null) {
-        const page = await world.store.list({ ...filter, limit, ...(after !== undefined && { after }) })
-        pages.push(page.sandboxes.map(({ sandboxId }) => sandboxId))
-        after = page.next
-      }
-      return pages
-    }
+    const all = pagesOf(world.store.list)
     expect(await all({}, 3)).toEqual([ids.slice(0, 3), ids.slice(3, 6), ids.slice(6)])
     expect(await all({}, 7)).toEqual([ids])
     expect(await all({ taskId: 'even' }, 3)).toEqual([even.slice(0, 3), even.slice(3)])
@@ -258,6 +265,29 @@ describe('lists', () => {
     expect(await all({ taskId: 'odd', status: 'stopped' }, 2)).toEqual([[ids[5]]])
     expect(await all({ status: 'expired' }, 2)).toEqual([[]])
     expect(await all({ taskId: 'eve' }, 2)).toEqual([[]])
+  })
+
+  test('of sandboxes look at so many only, and go on where they stopped, after a page of none too', async () => {
+    const world = sandboxWorld(engines)
+    const ids: string[] = []
+    for (const n of range(7)) ids.unshift((await world.create({ taskId: n < 6 ? 't' : 'u' })).sandboxId)
+    for (const id of [ids[3], ids[6]]) await world.store.stop(id ?? '')
+    const context = {
+      table: new Table(engines.dynamodb, engines.tableName),
+      ...{ scope: world.scope, now: world.now, retentionMs: RETENTION_MS },
+    }
+    const all = pagesOf((input) => listSandboxes(context, input, 2))
+    const [, , , third = '', , , oldest = ''] = ids
+    expect(await all({ status: 'stopped' }, 5)).toEqual([[], [third], [], [oldest]])
+    expect(await all({ status: 'stopped' }, 1)).toEqual([[], [third], [], [oldest]])
+    expect(await all({ status: 'expired' }, 5)).toEqual([[], [], [], []])
+    expect(await all({ taskId: 't', status: 'stopped' }, 5)).toEqual([[], [third], [oldest]])
+    expect(await all({}, 5)).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4, 6), ids.slice(6)])
+    expect((await all({}, 1)).flat()).toEqual(ids)
+    // Those past their retention count, too.
+    for (const id of ids.slice(0, 5)) await world.store.destroy(id, anyone)
+    world.advance(RETENTION_MS)
+    expect(await all({}, 5)).toEqual([[], [], ids.slice(5, 6), ids.slice(6)])
   })
 
   test('refuse a page that is none', async () => {
