@@ -57,7 +57,8 @@ export async function run(args: readonly string[], context: CommandContext): Pro
   }
 }
 
-function createProgram(context: CommandContext): Command {
+/** All commands, with their options and helps. */
+export function createProgram(context: CommandContext): Command {
   const program = new Command('sandkeep')
     .description('Keeps folders as checkpoints of a thread, and brings them back.')
     .exitOverride()
