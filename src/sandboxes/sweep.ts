@@ -12,40 +12,64 @@ import { finalizeExpiry } from './states.ts'
 
 export interface SandboxSweepInput extends SandboxTable {
   bodies: Bodies
-  /** Whether to stop: the next sweep goes on. */
+  /** Whether to stop, so that a later run goes on. */
   timeIsUp: () => boolean
+  /** Where an earlier run stopped. */
+  after?: string | undefined
+}
+
+export interface SandboxSweepResult {
+  /** Sandboxes and snapshots that were removed. */
+  cleared: number
+  /** Set when the time was up before all was done: give it to the run that goes on. */
+  resumeAfter?: string
 }
 
 /**
  * Makes expiries final, and removes sandboxes that ended longer ago than they are kept, with their snapshots. A snapshot
  * stays that the latest pointer of its workspace key names, or that another sandbox was created from, and with it a
  * trace of its sandbox, by which a later sweep finds it again. Killed anywhere, the next sweep goes on; two at a time do
- * no harm.
- * @returns how many sandboxes and snapshots were removed
+ * no harm. However little time there is, each run gets on.
  */
-export async function sweepSandboxes(input: SandboxSweepInput): Promise<number> {
-  const { table, scope, now, retentionMs } = input
-  let removed = 0
-  for await (const items of table.query(sandboxPartition(scope))) {
-    for (const item of items) {
-      if (input.timeIsUp()) return removed
-      const sandbox = readSandbox(item)
-      const end = endOf(sandbox, now())
-      if (end === undefined) continue
-      // One that changes just now is left to the next sweep.
-      if (sandbox.endedAt === undefined && !(await retryTransient(() => finalizeExpiry(input, sandbox, end)))) continue
-      const isOver = isPastRetention(sandbox, now(), retentionMs) && now() >= end + LAST_SAVE_MS
-      if (isOver) removed += await purge(input, sandbox)
+export async function sweepSandboxes(input: SandboxSweepInput): Promise<SandboxSweepResult> {
+  const { table, scope, after = '', timeIsUp } = input
+  let cleared = 0
+  let resumeAfter = after
+  for await (const items of table.query(sandboxPartition(scope), after === '' ? {} : { after })) {
+    for (const sandbox of items.map(readSandbox)) {
+      const { removed, isDone } = await sweepSandbox(input, sandbox)
+      cleared += removed
+      if (isDone) resumeAfter = sandbox.sandboxId
+      if (!isDone || timeIsUp()) return { cleared, resumeAfter }
     }
   }
-  return removed
+  return { cleared }
+}
+
+/** How much was removed; not done: the time was up. */
+interface Swept {
+  removed: number
+  isDone: boolean
+}
+
+const NOTHING: Swept = { removed: 0, isDone: true }
+
+async function sweepSandbox(input: SandboxSweepInput, sandbox: SandboxState): Promise<Swept> {
+  const { now, retentionMs } = input
+  const end = endOf(sandbox, now())
+  if (end === undefined) return NOTHING
+  // One that changes just now is left to the next sweep.
+  if (sandbox.endedAt === undefined && !(await retryTransient(() => finalizeExpiry(input, sandbox, end))))
+    return NOTHING
+  const isOver = isPastRetention(sandbox, now(), retentionMs) && now() >= end + LAST_SAVE_MS
+  return isOver ? purge(input, sandbox) : NOTHING
 }
 
 /** Nothing of the sandbox can be saved from the first write on, so that what is removed was not added to since. */
-async function purge(input: SandboxSweepInput, sandbox: SandboxState): Promise<number> {
-  if (!sandbox.purging && !(await retryTransient(() => beginPurge(input, sandbox)))) return 0
+async function purge(input: SandboxSweepInput, sandbox: SandboxState): Promise<Swept> {
+  if (!sandbox.purging && !(await retryTransient(() => beginPurge(input, sandbox)))) return NOTHING
   if (sandbox.pin) await retryTransient(() => releasePin(input, sandbox))
-  const { table, scope } = input
+  const { table, scope, timeIsUp } = input
   const { workspaceKey } = sandbox
   // The pointer moves to what is being saved, never back to what is here.
   const workspace =
@@ -54,13 +78,18 @@ async function purge(input: SandboxSweepInput, sandbox: SandboxState): Promise<n
   let kept = 0
   for await (const items of table.query(snapshotPartition(scope, sandbox.sandboxId))) {
     for (const snapshot of items.map(readSnapshot)) {
-      if (!isNamedBy(workspace, snapshot) && (await removeSnapshot(input, snapshot))) removed += 1
-      else kept += 1
+      const isNeeded = snapshot.pins > 0 || isNamedBy(workspace, snapshot)
+      if (isNeeded || !(await removeSnapshot(input, snapshot))) kept += 1
+      else {
+        removed += 1
+        // Asked after a removal only: a run that begins here again finds one less.
+        if (timeIsUp()) return { removed, isDone: false }
+      }
     }
   }
-  if (kept > 0) return removed
+  if (kept > 0) return { removed, isDone: true }
   await retryTransient(() => removeSandbox(input, sandbox))
-  return removed + 1
+  return { removed: removed + 1, isDone: true }
 }
 
 async function beginPurge({ table, scope }: SandboxSweepInput, sandbox: SandboxState): Promise<boolean> {

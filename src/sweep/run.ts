@@ -36,12 +36,12 @@ export interface ScopeSweepRequest {
   olderThanMs: number
   dryRun: boolean
   waitMs: number
-  /** What a run before this one has done of the same request: up to a blob, or all but the memory from an object on. */
+  /** What a run before this one has done of the same request: up to a sandbox, a blob, or an object of the memory. */
   resume?: SweepResume & { report: SweepReport }
 }
 
 /** `waiting`: what is condemned waits for writer leases to end. */
-type SweepResume = { after: string } | { memoryAfter: string; waiting: boolean }
+type SweepResume = { sandboxesAfter: string } | { after: string } | { memoryAfter: string; waiting: boolean }
 
 type Outcome = Pick<ScopeSweepResult, 'counts' | 'failures' | 'lists' | 'deletes'>
 
@@ -106,15 +106,20 @@ async function sweepParts(
   }
   if (resume && 'memoryAfter' in resume) result.waiting = resume.waiting
   else {
+    const blobsAfter = resume && 'after' in resume ? resume.after : undefined
     // Before the blobs are looked at: those of the snapshots that go are then unused.
-    if (!dryRun && !resume) {
+    if (!dryRun && blobsAfter === undefined) {
+      const after = resume && 'sandboxesAfter' in resume ? resume.sandboxesAfter : undefined
       const retentionMs = (config.sandboxRetentionSec ?? SANDBOX_RETENTION_SECONDS) * 1000
       const bodies = new Bodies(s3, bucketName, scope)
-      counts.cleared += await sweepSandboxes({ table, scope, now, retentionMs, bodies, timeIsUp })
+      const sandboxes = await sweepSandboxes({ table, scope, now, retentionMs, bodies, timeIsUp, after })
+      counts.cleared += sandboxes.cleared
+      const { resumeAfter: sandboxesAfter } = sandboxes
+      if (sandboxesAfter !== undefined) return { result, rest: { sandboxesAfter } }
     }
     const swept = await sweepScope({
       ...{ table, s3, bucketName, scope, now, olderThanMs, dryRun, waitMs, timeIsUp, counts },
-      resumeAfter: resume?.after,
+      resumeAfter: blobsAfter,
     })
     add(swept)
     result.waiting = swept.waiting

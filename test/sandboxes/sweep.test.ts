@@ -1,15 +1,32 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { runScopeSweep } from '../../src/sweep/run.ts'
+import { runScopeSweep, type ScopeSweepRequest } from '../../src/sweep/run.ts'
 import { startEngines } from '../support/engines.ts'
 import { anyone, DAY_MS, latestOf, MINUTE_MS, RETENTION_MS, type SandboxWorld, sandboxWorld } from './support/world.ts'
 
 const engines = await startEngines()
 afterAll(engines.stop)
 
-function sweep({ scope, now }: SandboxWorld, dryRun = false) {
-  const request = { scope, id: `sweep-${now()}`, olderThanMs: 0, dryRun, waitMs: 0 }
-  const config = { ...engines, now, sandboxRetentionSec: RETENTION_MS / 1000 }
-  return runScopeSweep(config, request, () => false)
+const requestOf = ({ scope, now }: SandboxWorld, dryRun = false): ScopeSweepRequest => {
+  return { scope, id: `sweep-${now()}`, olderThanMs: 0, dryRun, waitMs: 0 }
+}
+const configOf = ({ now }: SandboxWorld) => ({ ...engines, now, sandboxRetentionSec: RETENTION_MS / 1000 })
+
+function sweep(world: SandboxWorld, dryRun = false) {
+  return runScopeSweep(configOf(world), requestOf(world, dryRun), () => false)
+}
+
+/** A sweep whose time is up at each look at the clock. */
+async function sweepInRuns(world: SandboxWorld, dryRun = false) {
+  const runs: Awaited<ReturnType<typeof runScopeSweep>>[] = []
+  let request: ScopeSweepRequest | undefined = requestOf(world, dryRun)
+  while (request) {
+    if (runs.length > 30) throw new Error('It goes on for ever.')
+    const run = await runScopeSweep(configOf(world), request, () => true)
+    runs.push(run)
+    // As it comes to the next call of a function.
+    request = run.rest && JSON.parse(JSON.stringify(run.rest))
+  }
+  return runs
 }
 
 describe('a destroyed sandbox', () => {
@@ -117,4 +134,53 @@ test('a snapshot that is pinned stays, though its task and its sandbox went on',
   // What is kept may be begun from once more.
   expect((await world.create({ source })).source).toMatchObject({ workspaceKey: 't', snapshotSeq: 1 })
   expect(await latestOf(world, 't')).toBe(`${old.sandboxId}#2`)
+})
+
+describe('a sweep that has little time', () => {
+  test('goes on after the sandboxes that it has looked at, and comes to the blobs', async () => {
+    const world = sandboxWorld(engines)
+    const ids: string[] = []
+    for (const _ of Array(4)) ids.push((await world.create({ ttlSeconds: 60 })).sandboxId)
+    world.advance(MINUTE_MS)
+    await world.put('unused')
+    const runs = await sweepInRuns(world)
+    expect(runs.flatMap(({ rest }) => (rest?.resume && 'sandboxesAfter' in rest.resume ? [rest.resume] : []))).toEqual(
+      ids.map((id) => expect.objectContaining({ sandboxesAfter: id })),
+    )
+    // Only the runs after those look at blobs.
+    expect(runs.slice(0, 4).map(({ report }) => [report.state, report.listed])).toEqual(Array(4).fill(['running', 0]))
+    expect(runs.at(-1)?.report).toMatchObject({ state: 'done', listed: 1, deleted: 1 })
+    world.advance(-1)
+    for (const id of ids) expect(await world.store.get(id)).toMatchObject({ status: 'expired' })
+  })
+
+  test('takes the snapshots of a sandbox away one by one, past those that stay', async () => {
+    const world = sandboxWorld(engines)
+    const { sandboxId } = await world.create({ taskId: 't' })
+    for (const n of Array(5).keys()) await world.save(sandboxId, `${n}`)
+    const pinning = await world.create({ source: { type: 'snapshot', sandboxId, snapshotSeq: 2 } })
+    await world.store.destroy(sandboxId, anyone)
+    world.advance(RETENTION_MS)
+    const runs = await sweepInRuns(world)
+    // The first sandbox there is, and one that is not through yet.
+    expect(runs.slice(0, 4).map(({ rest }) => rest?.resume)).toMatchObject([
+      { sandboxesAfter: '', report: { cleared: 1 } },
+      { sandboxesAfter: '', report: { cleared: 2 } },
+      { sandboxesAfter: '', report: { cleared: 3 } },
+      { sandboxesAfter: sandboxId, report: { cleared: 3 } },
+    ])
+    const kept = await Promise.all([1, 2, 3, 4, 5].map((seq) => world.store.getSnapshot(sandboxId, seq)))
+    expect(kept.map((snapshot) => snapshot?.snapshotSeq)).toEqual([undefined, 2, undefined, undefined, 5])
+    expect(await world.store.get(pinning.sandboxId)).toMatchObject({ restore: { sandboxId, snapshotSeq: 2 } })
+  })
+
+  test('and only counts, does not come by the sandboxes', async () => {
+    const world = sandboxWorld(engines)
+    for (const _ of Array(2)) await world.create({ ttlSeconds: 60 })
+    world.advance(RETENTION_MS + DAY_MS)
+    const before = await world.items()
+    const runs = await sweepInRuns(world, true)
+    expect(runs.map(({ rest }) => rest)).toEqual([undefined])
+    expect(await world.items()).toEqual(before)
+  })
 })
