@@ -16,6 +16,11 @@ export interface CaptureInput {
   root: string
   /** The entries of the head, whose blobs are in the store for sure while the thread is held. */
   parent: Promise<ReadonlyArray<SandboxSnapshotEntry>>
+  /**
+   * Take nothing for stored because the parent has it: ask for the blob of each file.
+   * @default false
+   */
+  asksForAll?: boolean
   cache: StatCache
   blobs: BlobExchange
   transport: Transport
@@ -58,7 +63,7 @@ export async function captureWorkspace(input: CaptureInput): Promise<Captured> {
   const { uploads, bytes, restless } = await uploadMissing({
     root,
     files: draft.filter(isScannedFile),
-    settled: blobKeysOf(parent),
+    settled: input.asksForAll ? new Set() : blobKeysOf(parent),
     blobs,
     transport,
     skipRestless: input.skipRestless === true,
@@ -95,7 +100,7 @@ async function draftWorkspace(input: CaptureInput) {
   }
   const leftOut = [...scan.unsupported.filter(({ path }) => !leavesOut(path)), ...unsupported]
   reportUnsupported(leftOut, input)
-  const { draft, changed } = draftEntries(entries, parent, new Set(restless))
+  const { draft, changed } = draftEntries(entries, parent, new Set(restless), input.asksForAll)
   return { draft, changed, skipped: scan.skipped, unsupported: leftOut, restless, read }
 }
 

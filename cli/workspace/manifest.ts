@@ -20,13 +20,15 @@ export type DraftEntry = SandboxSnapshotEntry | ScannedFile
 /**
  * What a scan found, which comes by path, as a checkpoint will have it. Of the folders only the empty ones are named: the
  * others follow from what they hold. Files without a hash are left out. An entry that is as in `parent` is that very
- * object: a large workspace that hardly changed is not twice in memory. Of a `restless` file the parent's entry stands,
- * if there is one. `changed`: whether any entry is another than the parent's.
+ * object: a large workspace that hardly changed is not twice in memory; unless `anew`, where each scanned file stands for
+ * itself. Of a `restless` file the parent's entry stands, if there is one. `changed`: whether any entry is another than
+ * the parent's.
  */
 export function draftEntries(
   scanned: ReadonlyArray<ScannedEntry>,
   parent: ReadonlyArray<SandboxSnapshotEntry>,
   restless: ReadonlySet<string> = new Set(),
+  anew = false,
 ): { draft: DraftEntry[]; changed: boolean } {
   const earlierOf = walkBeside(parent)
   const draft: DraftEntry[] = []
@@ -35,12 +37,10 @@ export function draftEntries(
     const old = earlierOf(found.path)
     const entry = restless.has(found.path) && old?.kind === 'file' ? old : entryOf(found)
     if (entry === null) continue
-    if (old !== undefined && changedAspects(old, entry).length === 0) {
-      draft.push(old)
-      reused += 1
-    } else {
-      draft.push(found.kind === 'file' ? found : entry)
-    }
+    const isAsBefore = old !== undefined && changedAspects(old, entry).length === 0
+    if (isAsBefore) reused += 1
+    if (isAsBefore && (entry === old || !anew)) draft.push(old)
+    else draft.push(found.kind === 'file' ? found : entry)
   }
   return { draft, changed: draft.length !== reused || parent.length !== reused }
 }
