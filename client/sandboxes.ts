@@ -103,10 +103,11 @@ export class ClientSandboxes {
    * @throws BlobsMissingError naming those that have to be uploaded first; the errors of the checkpoint contract
    */
   async saveSnapshot(sandboxId: string, input: SaveSnapshotInput): Promise<SnapshotRecord> {
-    const { reason, files, artifacts, conversation, label, requestToken = randomUUID() } = input
+    const { reason, files, artifacts, conversation, label, ifLatest, requestToken = randomUUID() } = input
+    const if_latest = ifLatest && { sandbox_id: ifLatest.sandboxId, snapshot_seq: ifLatest.snapshotSeq }
     const answer = await this.#transport.call<SnapshotJson>(
       `${sandboxPath(sandboxId)}/snapshots`,
-      { reason, files, artifacts, conversation, label, request_token: requestToken },
+      { reason, files, artifacts, conversation, label, if_latest, request_token: requestToken },
       'snapshot_seq',
       { uploads: `${BASE}/uploads` },
     )

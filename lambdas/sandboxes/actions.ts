@@ -66,6 +66,10 @@ export function sandboxActions(
         artifacts: input.artifacts as SandboxSnapshotArtifact[] | undefined,
         conversation: input.conversation as unknown[] | undefined,
         label: input.label,
+        ifLatest: input.if_latest && {
+          sandboxId: input.if_latest.sandbox_id,
+          snapshotSeq: input.if_latest.snapshot_seq,
+        },
         requestToken: input.request_token,
       })
       return json(201, shownSnapshot(saved))

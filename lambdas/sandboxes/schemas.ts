@@ -89,5 +89,10 @@ export const saveSnapshot = z.strictObject({
   artifacts: contract,
   conversation: contract,
   label: text(0, 1_024).optional(),
+  if_latest: z
+    .strictObject({ sandbox_id: z.string(), snapshot_seq: z.int().min(1) })
+    .nullable()
+    .optional()
+    .describe('Becomes the latest only if this snapshot is that until then; null: only if there is none.'),
   request_token: requestToken.optional(),
 })

@@ -53,6 +53,7 @@ export async function saveSnapshot(
   const saving = new Saving(context, sandbox, {
     snapshot: { sandboxId, checkpointId, createdAt, reason: input.reason, label: input.label },
     token,
+    ifLatest: input.ifLatest,
     checkMaySave: (state) => checkMaySave(state, input.reason, context.now()),
   })
   try {

@@ -5,7 +5,7 @@ import { TransientError } from '../table/transient.ts'
 import type { SandboxContext } from './context.ts'
 import { readSandbox, type SandboxState, type SnapshotItem, snapshotAttributes } from './items.ts'
 import { sandboxNotFound, snapshotRecord } from './read.ts'
-import type { SnapshotRecord } from './types.ts'
+import type { SnapshotName, SnapshotRecord } from './types.ts'
 
 /** How many saves of late a sandbox knows by their tokens. */
 const RECENT_SAVES = 16
@@ -24,6 +24,8 @@ export class SavedBeforeError extends Error {
 interface Save {
   snapshot: Pick<SnapshotItem, 'sandboxId' | 'checkpointId' | 'createdAt' | 'reason'> & { label: string | undefined }
   token: string | undefined
+  /** What the pointer has to name for it to move; null: nothing, undefined: anything. */
+  ifLatest: SnapshotName | null | undefined
   /** @throws ConflictError */
   checkMaySave: (sandbox: SandboxState) => void
 }
@@ -110,12 +112,25 @@ export class Saving implements CommitGuards {
     if (!this.#movesPointer || workspaceKey === undefined) return []
     const latest = { latestSandbox: sandboxId, latestSeq: snapshotSeq, latestId: checkpointId, latestOrder: order }
     const names = Object.keys(latest)
+    const { ifLatest } = this.#save
     const update = {
       expression: `SET ${names.map((name) => `#${name} = :${name}`).join(', ')}`,
-      condition: 'attribute_not_exists(#latestOrder) OR #latestOrder <= :latestOrder',
+      condition: pointerCondition(ifLatest),
       names: Object.fromEntries(names.map((name) => [`#${name}`, name])),
-      values: Object.fromEntries(Object.entries(latest).map(([name, value]) => [`:${name}`, value])),
+      values: {
+        ...Object.fromEntries(Object.entries(latest).map(([name, value]) => [`:${name}`, value])),
+        ...(ifLatest && { ':beforeSandbox': ifLatest.sandboxId, ':beforeSeq': ifLatest.snapshotSeq }),
+      },
     }
     return [table.transactUpdate(workspaceItemKey(scope, workspaceKey), update)]
   }
+}
+
+/** That no newer sandbox has saved, and that the pointer names what it is to name. */
+function pointerCondition(ifLatest: SnapshotName | null | undefined): string {
+  if (ifLatest === null) return 'attribute_not_exists(#latestOrder)'
+  if (ifLatest) {
+    return '#latestSandbox = :beforeSandbox AND #latestSeq = :beforeSeq AND #latestOrder <= :latestOrder'
+  }
+  return 'attribute_not_exists(#latestOrder) OR #latestOrder <= :latestOrder'
 }

@@ -76,6 +76,11 @@ export interface SaveSnapshotInput {
   artifacts?: ReadonlyArray<SandboxSnapshotArtifact> | undefined
   conversation?: ReadonlyArray<unknown> | undefined
   label?: string | undefined
+  /**
+   * Becomes the latest of its workspace key only if this snapshot is the latest until then; null: only if there is none.
+   * Saved it is in any case.
+   */
+  ifLatest?: SnapshotName | null | undefined
   /** A random name of this one save: a repeat with it is answered as the first was. */
   requestToken?: string | undefined
 }

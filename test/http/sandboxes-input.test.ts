@@ -121,6 +121,8 @@ describe('other requests are refused', () => {
     ['reason', 'POST /ID/snapshots', { reason: 'why', files: [] }],
     ['label', 'POST /ID/snapshots', { reason: 'stop', files: [], label: 1 }],
     ['label', 'POST /ID/snapshots', { reason: 'stop', files: [], label: 'x'.repeat(1_025) }],
+    ['if_latest', 'POST /ID/snapshots', { reason: 'stop', files: [], if_latest: true }],
+    ['if_latest.snapshot_seq', 'POST /ID/snapshots', { reason: 'stop', files: [], if_latest: { sandbox_id: 'x' } }],
     ['request_token', 'POST /ID/snapshots', { reason: 'stop', files: [], request_token: '' }],
     ['x', 'POST /ID/snapshots', { reason: 'stop', files: [], x: 1 }],
     ['size_bytes', 'POST /uploads', { size_bytes: 0, sha256: 'a'.repeat(64) }],

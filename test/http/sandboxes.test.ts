@@ -39,4 +39,10 @@ test('the client creates, saves, destroys and begins anew from what was saved', 
     'destroyed',
   ])
   expect((await sandboxes.listSnapshots(first.sandboxId)).snapshots).toEqual([saved])
+  const { sandboxId } = again.sandbox
+  const ifLatest = { sandboxId: first.sandboxId, snapshotSeq: 1 }
+  expect(await sandboxes.saveSnapshot(sandboxId, { reason: 'stop', files, ifLatest: null })).toMatchObject({
+    latest: false,
+  })
+  expect(await sandboxes.saveSnapshot(sandboxId, { reason: 'stop', files, ifLatest })).toMatchObject({ latest: true })
 })

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
+import type { SnapshotName } from '../../src/sandboxes/types.ts'
 import { seededRandom } from '../store/support/stores.ts'
 import { startEngines } from '../support/engines.ts'
 import { anyone, latestOf, type SandboxWorld, sandboxWorld } from './support/world.ts'
@@ -49,6 +50,51 @@ test.for(rules)('the latest workspace: %s', async ([, steps, expected]) => {
   const latest = await latestOf(world, 't')
   const [id, seq] = latest?.split('#') ?? []
   expect(latest && `${ids.indexOf(id ?? '')}#${seq}`).toBe(expected)
+})
+
+describe('a save that is to take the place of one snapshot', () => {
+  const saveIf = async (world: SandboxWorld, id: string, ifLatest: SnapshotName | null) =>
+    world.store.saveSnapshot(id, { reason: 'push', files: [await world.put('late')], ifLatest })
+
+  test.for<[string, (first: string) => SnapshotName | null, boolean]>([
+    ['the latest', (sandboxId) => ({ sandboxId, snapshotSeq: 2 }), true],
+    ['one before it', (sandboxId) => ({ sandboxId, snapshotSeq: 1 }), false],
+    ['one of another sandbox', () => ({ sandboxId: 'x', snapshotSeq: 2 }), false],
+    ['none, where there is one', () => null, false],
+  ])('%s', async ([, ifLatest, takes]) => {
+    const world = sandboxWorld(engines)
+    const first = await world.create({ taskId: 't' })
+    for (const text of ['one', 'two']) await world.save(first.sandboxId, text)
+    const { sandboxId } = await world.create({ taskId: 't' })
+    const saved = await saveIf(world, sandboxId, ifLatest(first.sandboxId))
+    expect(saved).toMatchObject({ sandboxId, snapshotSeq: 1, latest: takes })
+    expect(await world.store.getSnapshot(sandboxId, 1)).toMatchObject({ latest: takes })
+    expect(await latestOf(world, 't')).toBe(takes ? `${sandboxId}#1` : `${first.sandboxId}#2`)
+    // One that did not take the place keeps nobody else from it.
+    expect((await world.save(first.sandboxId, 'three')).latest).toBe(!takes)
+  })
+
+  test('is the first of a task that has none, and stays behind a newer sandbox all the same', async () => {
+    const world = sandboxWorld(engines)
+    const [older, newer] = [await world.create({ taskId: 't' }), await world.create({ taskId: 't' })]
+    expect(await saveIf(world, newer.sandboxId, null)).toMatchObject({ latest: true })
+    const named = { sandboxId: newer.sandboxId, snapshotSeq: 1 }
+    expect(await saveIf(world, older.sandboxId, named)).toMatchObject({ latest: false })
+    const alone = await world.create()
+    expect(await saveIf(world, alone.sandboxId, null)).toMatchObject({ latest: false })
+  })
+
+  test('of many at once just one takes it', async () => {
+    const world = sandboxWorld(engines)
+    const first = await world.create({ taskId: 't' })
+    const { snapshotSeq } = await world.save(first.sandboxId, 'one')
+    const ids: string[] = []
+    for (const _ of range(6)) ids.push((await world.create({ taskId: 't' })).sandboxId)
+    const saved = await Promise.all(ids.map((id) => saveIf(world, id, { sandboxId: first.sandboxId, snapshotSeq })))
+    const [taken, ...others] = saved.filter(({ latest }) => latest)
+    expect(others).toEqual([])
+    expect(await latestOf(world, 't')).toBe(`${taken?.sandboxId}#1`)
+  })
 })
 
 describe('at once', () => {
