@@ -1,4 +1,10 @@
 /** What `import … from 'sandkeep'` gives. */
+export {
+  type OpenWorkspaceInput,
+  openWorkspace,
+  type SaveWorkspaceOptions,
+  type Workspace,
+} from './cli/open-workspace.ts'
 export * from './client/index.ts'
 export { createBlobStore } from './src/blobs/store.ts'
 export type * from './src/blobs/types.ts'

@@ -22,6 +22,12 @@ export async function createProgress(stream: Writable, isTerminal: boolean): Pro
   return progressBar(stream)
 }
 
+/** Only the notes, for where something else has the terminal. */
+export function quietProgress(note: (text: string) => void): Progress {
+  const nothing = () => undefined
+  return { note, start: nothing, add: nothing, advance: nothing, stop: nothing }
+}
+
 function progressLines(stream: Writable): Progress {
   let stage: { label: string; unit: Unit } = { label: '', unit: 'files' }
   const write = (steps: number) => {

@@ -1,4 +1,3 @@
-import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import type { SnapshotManifest, SnapshotName } from '../../src/sandboxes/types.ts'
 import { MissingError } from '../errors.ts'
 import type { Transport } from '../transfer/transport.ts'
@@ -28,7 +27,7 @@ export interface RestoreSnapshotInput {
 
 export interface RestoredSnapshot extends Restored {
   /** What the folder holds now, and what else was in it before. */
-  files: ReadonlyArray<SandboxSnapshotEntry>
+  manifest: SnapshotManifest
 }
 
 /**
@@ -61,5 +60,5 @@ export async function restoreSnapshot(input: RestoreSnapshotInput): Promise<Rest
     signal,
     progress,
   })
-  return { ...restored, files: manifest.files }
+  return { ...restored, manifest }
 }

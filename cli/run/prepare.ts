@@ -1,5 +1,4 @@
 import { dirname, join } from 'node:path'
-import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import type { SandboxRecord } from '../../src/sandboxes/types.ts'
 import { type CommandContext, openSession, type Session } from '../context.ts'
 import { makeFolder } from '../workspace/make-folder.ts'
@@ -8,6 +7,7 @@ import { type ContainerEngine, findEngine } from './container.ts'
 import type { RunOptions, RunPlan } from './options.ts'
 import { newRecord, type RunRecord, writeRecord } from './record.ts'
 import { restoreLatest } from './restore-latest.ts'
+import { type Contents, NO_CONTENTS } from './saver.ts'
 import { removeSummary, SUMMARY_FILE } from './summary.ts'
 import { makePlaces, type Places } from './workspace-folder.ts'
 
@@ -23,8 +23,8 @@ export interface Prepared {
   places: Places
   cache: StatCache
   record: RunRecord
-  /** What is in the workspace. */
-  before: ReadonlyArray<SandboxSnapshotEntry>
+  /** What is in the workspace, and what is kept with it. */
+  before: Contents
   /** Undoes it all. */
   undo(): Promise<void>
 }
@@ -87,7 +87,7 @@ async function fill(
   { source }: RunRecord,
   { folder, workspace }: Places,
   cache: StatCache,
-): Promise<ReadonlyArray<SandboxSnapshotEntry>> {
+): Promise<Contents> {
   const { client, signal, progress } = session
   const before = source
     ? await restoreLatest({
@@ -99,7 +99,7 @@ async function fill(
         signal,
         progress,
       })
-    : []
+    : NO_CONTENTS
   await removeSummary(workspace)
   // So that the command need not make it; where something else has the name, the command has no summary.
   await makeFolder(dirname(join(workspace, SUMMARY_FILE))).catch(() => undefined)

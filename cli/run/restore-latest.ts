@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
-import type { SnapshotName } from '../../src/sandboxes/types.ts'
+import type { SnapshotManifest, SnapshotName } from '../../src/sandboxes/types.ts'
 import { restoreSnapshot } from '../actions/restore-snapshot.ts'
 import type { Client } from '../context.ts'
 import type { Progress } from '../progress.ts'
@@ -21,12 +21,12 @@ export interface RestoreLatestInput {
   progress: Progress
 }
 
-/** Fills an empty folder with a snapshot; its stat cache knows the files from then on. Returns what is in it. */
-export async function restoreLatest(input: RestoreLatestInput): Promise<ReadonlyArray<SandboxSnapshotEntry>> {
+/** Fills an empty folder with a snapshot; its stat cache knows the files from then on. Returns what the snapshot holds. */
+export async function restoreLatest(input: RestoreLatestInput): Promise<SnapshotManifest> {
   const { client, snapshot, root, cache, stateFolder, signal, progress } = input
   const transport = createTransport()
   try {
-    const { files } = await restoreSnapshot({
+    const { manifest } = await restoreSnapshot({
       sandboxes: client.sandboxes,
       snapshot,
       root,
@@ -40,8 +40,8 @@ export async function restoreLatest(input: RestoreLatestInput): Promise<Readonly
         advance: (bytes) => progress.advance(bytes),
       },
     })
-    await learn(root, files, cache, signal)
-    return files
+    await learn(root, manifest.files, cache, signal)
+    return manifest
   } finally {
     progress.stop()
     transport.close()

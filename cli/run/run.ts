@@ -46,7 +46,7 @@ async function runWith(
     sandboxId: record.sandboxId,
     root: places.workspace,
     cache: prepared.cache,
-    entries: before,
+    contents: before,
     signal: session.signal,
     note: progress.note,
   })
@@ -64,7 +64,7 @@ async function runWith(
       folder: places.folder,
       record: { ...record, end },
       save: async () => ({ snapshot: await saver.save('destroy'), entries: saver.entries }),
-      before,
+      before: before.files,
       env: context.env,
       signal: session.signal,
     })

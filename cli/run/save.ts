@@ -10,7 +10,7 @@ import { statCache } from '../workspace/stat-cache.ts'
 import { finishRun } from './finish.ts'
 import { TTL_SECONDS } from './prepare.ts'
 import { type RunFolder, type RunRecord, readRecord, runFolder } from './record.ts'
-import { WorkspaceSaver } from './saver.ts'
+import { type Contents, NO_CONTENTS, WorkspaceSaver } from './saver.ts'
 
 type Entries = ReadonlyArray<SandboxSnapshotEntry>
 
@@ -35,7 +35,7 @@ export async function runSave(context: CommandContext, path: string, options: Co
       kept = saved.entries
       return saved
     },
-    before: await entriesOf(session, record.source),
+    before: (await contentsOf(session, record.source)).files,
     env: context.env,
     signal,
   })
@@ -63,34 +63,37 @@ async function openFolder(path: string): Promise<string> {
 /** Into the sandbox of the run; where that has ended too long ago, into a new one of the task. */
 async function save(session: Session, folder: RunFolder, record: RunRecord) {
   const { sandboxes } = session.client
-  if (record.saved) return { snapshot: record.saved, entries: await entriesOf(session, record.saved) }
+  if (record.saved) return { snapshot: record.saved, entries: (await contentsOf(session, record.saved)).files }
   const sandbox = await sandboxes.get(record.sandboxId)
   if (sandbox) {
     try {
-      const entries = await entriesOf(session, sandbox.restore)
-      return await saveInto(session, folder, record, { sandboxId: sandbox.sandboxId, entries })
+      const contents = await contentsOf(session, sandbox.restore)
+      return await saveInto(session, folder, record, { sandboxId: sandbox.sandboxId, contents })
     } catch (error) {
       if (!(error instanceof SandkeepHttpError) || error.status !== 409) throw error
     }
   }
   const { profile, taskId } = record
   const created = await sandboxes.create({ profile, taskId, ttlSeconds: TTL_SECONDS })
-  return saveInto(session, folder, record, { sandboxId: created.sandbox.sandboxId, entries: [] })
+  const { conversation } = await contentsOf(session, sandbox?.restore ?? record.source)
+  // Nothing is taken to be in the store still.
+  const contents = { ...NO_CONTENTS, conversation }
+  return saveInto(session, folder, record, { sandboxId: created.sandbox.sandboxId, contents })
 }
 
 async function saveInto(
   { client, signal, progress }: Session,
   folder: RunFolder,
   { workspace }: RunRecord,
-  { sandboxId, entries }: { sandboxId: string; entries: Entries },
+  { sandboxId, contents }: { sandboxId: string; contents: Contents },
 ): Promise<{ snapshot: SnapshotName; entries: Entries }> {
   const cache = statCache(folder.cache, workspace)
   const note = (text: string) => progress.note(text)
-  const saver = new WorkspaceSaver({ client, sandboxId, root: workspace, cache, entries, signal, note })
+  const saver = new WorkspaceSaver({ client, sandboxId, root: workspace, cache, contents, signal, note })
   return { snapshot: await saver.save('destroy'), entries: saver.entries }
 }
 
 /** Nothing for a snapshot that is not there any more. */
-async function entriesOf({ client }: Session, snapshot: SnapshotName | null): Promise<Entries> {
-  return snapshot ? ((await client.sandboxes.getSnapshot(snapshot))?.files ?? []) : []
+async function contentsOf({ client }: Session, snapshot: SnapshotName | null): Promise<Contents> {
+  return (snapshot && (await client.sandboxes.getSnapshot(snapshot))) ?? NO_CONTENTS
 }

@@ -1,9 +1,9 @@
 import type { BlobExchange } from '../../src/blobs/types.ts'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import { BlobsMissingError } from '../../src/errors.ts'
-import type { SaveSnapshotInput, SnapshotReason, SnapshotRecord } from '../../src/sandboxes/types.ts'
+import type { SaveSnapshotInput, SnapshotManifest, SnapshotReason, SnapshotRecord } from '../../src/sandboxes/types.ts'
 import { printablePath } from '../format.ts'
-import type { Progress } from '../progress.ts'
+import { quietProgress } from '../progress.ts'
 import { createTransport } from '../transfer/transport.ts'
 import { captureWorkspace } from '../workspace/capture.ts'
 import type { StatCache } from '../workspace/stat-cache.ts'
@@ -13,6 +13,11 @@ import { isRunsOwn } from './summary.ts'
 const ATTEMPTS = 3
 
 type Entries = ReadonlyArray<SandboxSnapshotEntry>
+
+/** What a snapshot holds. */
+export type Contents = Pick<SnapshotManifest, 'files' | 'artifacts' | 'conversation'>
+
+export const NO_CONTENTS: Contents = { files: [], artifacts: [], conversation: [] }
 
 export interface SaverInput {
   client: {
@@ -24,8 +29,8 @@ export interface SaverInput {
   root: string
   /** Of the workspace. */
   cache: StatCache
-  /** What the sandbox's last snapshot holds, or what the workspace began with. */
-  entries: Entries
+  /** What the sandbox's last snapshot holds, or what the workspace began with. Artifacts and conversation are kept. */
+  contents: Contents
   signal: AbortSignal
   note: (text: string) => void
 }
@@ -34,67 +39,83 @@ export interface SaverInput {
 export class WorkspaceSaver {
   readonly #input: SaverInput
   readonly #noted = new Set<string>()
-  #entries: Entries
+  #contents: Contents
   #underWay: Promise<SnapshotRecord | null> | undefined
   #latest: SnapshotRecord | null = null
 
   constructor(input: SaverInput) {
     this.#input = input
-    this.#entries = input.entries
+    this.#contents = input.contents
   }
 
   /** What the service has of the workspace. */
   get entries(): Entries {
-    return this.#entries
+    return this.#contents.files
   }
 
   /** Saves what has changed, unless a save is under way. Null when there was nothing to do. */
   async autosave(): Promise<SnapshotRecord | null> {
-    return this.#underWay ? null : this.#begin('autosave', false)
+    return this.#underWay ? null : this.#begin('autosave', this.#contents.conversation, false)
   }
 
-  /** The workspace as it is now, as a snapshot: a new one, or that of a save after which nothing changed. */
-  async save(reason: SnapshotReason): Promise<SnapshotRecord> {
+  /**
+   * The workspace as it is now, as a snapshot: a new one, or that of a save after which nothing changed. A conversation
+   * replaces the one before, and makes a new snapshot.
+   */
+  async save(reason: SnapshotReason, conversation?: ReadonlyArray<unknown>): Promise<SnapshotRecord> {
     // How that one ends is told to who began it.
-    await this.#underWay?.catch(() => undefined)
-    const saved = await this.#begin(reason, this.#latest === null)
+    while (this.#underWay) await this.#underWay.catch(() => undefined)
+    const always = this.#latest === null || conversation !== undefined
+    const saved = await this.#begin(reason, conversation ?? this.#contents.conversation, always)
     if (saved ?? this.#latest) return (saved ?? this.#latest) as SnapshotRecord
     throw new Error('A first save always makes a snapshot.')
   }
 
-  #begin(reason: SnapshotReason, always: boolean): Promise<SnapshotRecord | null> {
-    const saving = this.#save(reason, always).finally(() => {
+  #begin(
+    reason: SnapshotReason,
+    conversation: ReadonlyArray<unknown>,
+    always: boolean,
+  ): Promise<SnapshotRecord | null> {
+    const saving = this.#save(reason, conversation, always).finally(() => {
       this.#underWay = undefined
     })
     this.#underWay = saving
     return saving
   }
 
-  async #save(reason: SnapshotReason, always: boolean): Promise<SnapshotRecord | null> {
+  async #save(
+    reason: SnapshotReason,
+    conversation: ReadonlyArray<unknown>,
+    always: boolean,
+  ): Promise<SnapshotRecord | null> {
     const { client, sandboxId } = this.#input
-    let parent = this.#entries
+    const { artifacts } = this.#contents
+    let parent = this.#contents.files
     for (let attempt = 1; ; attempt += 1) {
-      const captured = await this.#capture(parent)
+      const captured = await this.#capture(parent, attempt > 1)
       if (!captured.changed && !always) return null
       try {
-        this.#latest = await client.sandboxes.saveSnapshot(sandboxId, { reason, files: captured.files })
-        this.#entries = captured.files
+        const contents = { files: captured.files, artifacts, conversation }
+        this.#latest = await client.sandboxes.saveSnapshot(sandboxId, { reason, ...contents })
+        this.#contents = contents
         return this.#latest
       } catch (error) {
         if (!(error instanceof BlobsMissingError) || attempt === ATTEMPTS) throw error
-        // Takes nothing for granted the next time.
-        parent = []
+        // What is not there cannot stand for a file that does not hold still.
+        const missing = new Set(error.keys)
+        parent = parent.filter((entry) => entry.kind !== 'file' || !missing.has(entry.blobKey))
       }
     }
   }
 
-  async #capture(parent: Entries) {
+  async #capture(parent: Entries, asksForAll: boolean) {
     const { client, root, cache, signal } = this.#input
     const transport = createTransport()
     try {
       const captured = await captureWorkspace({
         root,
         parent: Promise.resolve(parent),
+        asksForAll,
         cache,
         blobs: client.blobs,
         transport,
@@ -102,7 +123,7 @@ export class WorkspaceSaver {
         skipRestless: true,
         leavesOut: isRunsOwn,
         signal,
-        progress: this.#progress(),
+        progress: quietProgress((text) => this.#note(text)),
       })
       for (const path of captured.restless) {
         this.#note(`not saved as it is now: ${printablePath(path)}: it keeps changing while it is read`)
@@ -113,12 +134,7 @@ export class WorkspaceSaver {
     }
   }
 
-  /** The command has the terminal: no bars, and each note once. */
-  #progress(): Progress {
-    const nothing = () => undefined
-    return { note: (text) => this.#note(text), start: nothing, add: nothing, advance: nothing, stop: nothing }
-  }
-
+  /** Each note once. */
   #note(text: string): void {
     if (this.#noted.has(text)) return
     this.#noted.add(text)

@@ -41,7 +41,11 @@ export async function makePlaces({ TMPDIR }: Environment, cwd: string, dir: stri
   }
 }
 
-async function emptyFolder(path: string): Promise<string> {
+/**
+ * Makes a folder (absolute path) where it is missing; answers with its path without links.
+ * @throws RefusedError when it is not empty, UsageError when it is no folder
+ */
+export async function emptyFolder(path: string): Promise<string> {
   try {
     await makeFolder(path)
     const names = await readdir(path)
@@ -51,5 +55,5 @@ async function emptyFolder(path: string): Promise<string> {
     if (code === 'ENOTDIR' || code === 'EEXIST') throw new UsageError(`${printablePath(path)} is not a folder.`)
     throw error
   }
-  throw new RefusedError(`${printablePath(path)} is not empty. --dir takes a folder that is new or empty.`)
+  throw new RefusedError(`${printablePath(path)} is not empty. The workspace needs a folder that is new or empty.`)
 }

@@ -120,7 +120,7 @@ test('one request a bundle brings files with their modes, copies, empty ones, li
   ]
   const restored = await restore([...entries, ...extra], [bundle])
   expect(restored).toMatchObject({ filesWritten: 5, linksWritten: 1, downloads: 1, downloadedBytes: 23 })
-  expect(restored.files).toHaveLength(7)
+  expect(restored.manifest.files).toHaveLength(7)
   expect(fake.requests).toEqual(['GET'])
   const whole = makeTree(join(base, 'whole'), { link: { link: 'b/c.sh' }, folder: { dir: true } })
   expect(readTree(target)).toEqual({ ...expected(), ...readTree(whole) })

@@ -1,7 +1,8 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { WorkspaceSaver } from '../../cli/run/saver.ts'
+import { NO_CONTENTS, WorkspaceSaver } from '../../cli/run/saver.ts'
 import { statCache } from '../../cli/workspace/stat-cache.ts'
+import { BlobsMissingError } from '../../src/errors.ts'
 import { startTestApi, type TestApi } from '../http/support/api.ts'
 import { RunWorld } from './support/run-world.ts'
 import { makeTree, readTree } from './support/tree.ts'
@@ -146,7 +147,7 @@ describe('a save', () => {
       sandboxId,
       root,
       cache: statCache(world.path('cache'), root),
-      entries: [],
+      contents: NO_CONTENTS,
       signal: new AbortController().signal,
       note,
     })
@@ -250,13 +251,53 @@ describe('a save', () => {
       sandboxId: other.sandboxId,
       root,
       cache: statCache(world.path('cache'), root),
-      entries: elsewhere.entries,
+      contents: { ...NO_CONTENTS, files: elsewhere.entries },
       signal: new AbortController().signal,
       note: () => undefined,
     })
     expect(await saving.save('push')).toMatchObject({ snapshotSeq: 1 })
     const manifest = await client.sandboxes.getSnapshot({ sandboxId: other.sandboxId, snapshotSeq: 1 })
     expect(manifest?.files).toEqual(elsewhere.entries)
+  })
+
+  test('asks for all when something was swept meanwhile, and keeps what was saved of a file that does not hold still', async () => {
+    const root = makeTree(world.path('r'), { calm: 'one', restless: 'one', same: 'same' })
+    const asked: number[] = []
+    let disturb = false
+    const client = world.clientWith('blobs', {
+      async prepareUploads(blobs) {
+        asked.push(blobs.length)
+        const missing = await world.client.blobs.prepareUploads(blobs)
+        if (disturb) writeFileSync(`${root}/restless`, `${Math.random()}`)
+        return missing
+      },
+    })
+    let swept: string[] = []
+    const saveSnapshot = client.sandboxes.saveSnapshot.bind(client.sandboxes)
+    client.sandboxes.saveSnapshot = async (id, input) => {
+      if (swept.length === 0) return saveSnapshot(id, input)
+      const keys = swept
+      swept = []
+      throw new BlobsMissingError(keys)
+    }
+    const saving = saver(root, await create(), client)
+    await saving.save('push')
+    const before = saving.entries
+    makeTree(root, { calm: 'two', restless: 'other' })
+    disturb = true
+    asked.length = 0
+    swept = [`sandbox-files/sha256/${'0'.repeat(64)}`]
+    expect(await saving.autosave()).toMatchObject({ snapshotSeq: 2 })
+    expect(saving.entries.map(({ path }) => path)).toEqual(['calm', 'restless', 'same'])
+    expect(saving.entries.slice(1)).toEqual(before.slice(1))
+    // The two that changed, then all three.
+    expect([asked[0], asked.includes(3)]).toEqual([2, true])
+
+    // What is told to be missing stands for nothing.
+    makeTree(root, { calm: 'three' })
+    swept = before.flatMap((entry) => (entry.kind === 'file' && entry.path === 'restless' ? [entry.blobKey] : []))
+    expect(await saving.autosave()).toMatchObject({ snapshotSeq: 3 })
+    expect(saving.entries.map(({ path }) => path)).toEqual(['calm', 'same'])
   })
 
   test('leaves out what cannot be read, and tells it once', async () => {
