@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import packageJson from 'sandkeep/package.json' with { type: 'json' }
 import { registerDiff } from './commands/diff.ts'
 import { registerDoctor } from './commands/doctor.ts'
 import { registerFiles } from './commands/files.ts'
@@ -61,6 +62,7 @@ export async function run(args: readonly string[], context: CommandContext): Pro
 export function createProgram(context: CommandContext): Command {
   const program = new Command('sandkeep')
     .description('Keeps folders as checkpoints of a thread, and brings them back.')
+    .version(packageJson.version)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),

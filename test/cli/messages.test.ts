@@ -1,5 +1,6 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import packageJson from 'sandkeep/package.json' with { type: 'json' }
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { printable, printablePath } from '../../cli/format.ts'
 import { runCommand } from './support/command.ts'
@@ -22,6 +23,10 @@ test('invisible characters, direction marks and tags are shown as what they are'
 test('what should be a text may be any JSON value', () => {
   const values = [5, null, true, ['a\u001b'], { a: 1 }, undefined]
   expect(values.map(printable)).toEqual(['5', 'null', 'true', '["a\\u001b"]', '{"a":1}', 'undefined'])
+})
+
+test('--version prints the version alone', async () => {
+  expect(await world.sandkeep('--version')).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
 })
 
 test('a long path is cut in its middle', () => {
