@@ -8,6 +8,7 @@ export function registerRun(program: Command, context: CommandContext): void {
     .description('run a command in the latest workspace of a task, and save what it makes of it')
     .requiredOption('--task <id>', 'the task')
     .option('--profile <name>', 'the kind of sandbox', 'default')
+    .option('--from <snapshot>', 'begin with this snapshot, SANDBOX_ID/NUMBER (default: the latest of the task)')
     .option('--dir <folder>', 'the workspace: a folder that is new or empty, and stays (default: a temporary one)')
     .option('--image <image>', 'run the command in a container of this image, with docker or podman')
     .option('--autosave <interval>', 'save as often while the command runs, if something changed; 0s: never', '60s')

@@ -1,5 +1,4 @@
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
-import type { SnapshotName } from '../../src/sandboxes/types.ts'
 import type { Client } from '../context.ts'
 import type { Environment } from '../settings.ts'
 import { joinLog } from './output-log.ts'
@@ -10,12 +9,15 @@ import { writeDiff } from './workspace-diff.ts'
 
 type Entries = ReadonlyArray<SandboxSnapshotEntry>
 
+/** As much of a snapshot's record as the run's own needs. */
+export type SavedSnapshot = NonNullable<RunRecord['saved']>
+
 export interface FinishInput {
   client: Pick<Client, 'blobs' | 'memory' | 'sandboxes'>
   folder: RunFolder
   record: RunRecord
   /** Saves the workspace for the last time. */
-  save: () => Promise<{ snapshot: SnapshotName; entries: Entries }>
+  save: () => Promise<{ snapshot: SavedSnapshot; entries: Entries }>
   /** What the workspace began with. */
   before: Entries
   env: Environment
@@ -31,9 +33,10 @@ export interface FinishInput {
 export async function finishRun(input: FinishInput): Promise<RunRecord> {
   const { client, folder } = input
   const { snapshot, entries } = await input.save()
-  const record = { ...input.record, saved: snapshot }
+  const { sandboxId, snapshotSeq, latest } = snapshot
+  const record = { ...input.record, saved: { sandboxId, snapshotSeq, latest } }
   await writeRecord(folder, record)
-  const sandboxes = new Set([record.sandboxId, snapshot.sandboxId])
+  const sandboxes = new Set([record.sandboxId, sandboxId])
   const [turn, ...destroyed] = await Promise.allSettled([
     recordTurn({ ...input, record }, entries),
     ...[...sandboxes].map((id) => client.sandboxes.destroy(id)),
@@ -73,6 +76,7 @@ function metaOf({ meta, sandboxId, saved, end, startedAt }: RunRecord) {
     ...meta,
     sandbox_id: sandboxId,
     snapshot_seq: saved?.snapshotSeq ?? null,
+    ...(saved && saved.sandboxId !== sandboxId && { snapshot_sandbox_id: saved.sandboxId }),
     exit_code: end?.exitCode ?? null,
     ...(end?.timedOut && { timed_out: true }),
     started_at: startedAt,

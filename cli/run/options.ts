@@ -1,6 +1,7 @@
 import type { TurnMeta } from '../../client/index.ts'
 import { MAX_META_BYTES } from '../../src/limits.ts'
 import { checkTaskId } from '../../src/memory/names.ts'
+import type { SnapshotName } from '../../src/sandboxes/types.ts'
 import type { ConnectionOptions } from '../context.ts'
 import { parseDuration } from '../duration.ts'
 import { UsageError } from '../errors.ts'
@@ -10,6 +11,7 @@ import { printable } from '../format.ts'
 export interface RunOptions extends ConnectionOptions {
   task: string
   profile: string
+  from?: string
   dir?: string
   image?: string
   autosave: string
@@ -22,6 +24,8 @@ export interface RunOptions extends ConnectionOptions {
 export interface RunPlan {
   taskId: string
   profile: string
+  /** What to begin with; undefined: the latest workspace of the task. */
+  from: SnapshotName | undefined
   dir: string | undefined
   image: string | undefined
   /** 0: never. */
@@ -32,20 +36,24 @@ export interface RunPlan {
 }
 
 /** The run itself knows these. */
-const OWN_FIELDS: ReadonlySet<string> = new Set(['sandbox_id', 'exit_code', 'started_at', 'ended_at'])
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  ...['sandbox_id', 'snapshot_seq', 'snapshot_sandbox_id'],
+  ...['exit_code', 'timed_out', 'started_at', 'ended_at'],
+])
 
 /** They have that much room at most. */
 const OWN_FIELDS_BYTES = 1_024
 
 /** @throws UsageError, InvalidInputError naming the option */
 export function parseOptions(options: RunOptions): RunPlan {
-  const { task, profile, dir, image, autosave, timeout, meta, summary = null } = options
+  const { task, profile, from, dir, image, autosave, timeout, meta, summary = null } = options
   const timeoutMs = timeout === undefined ? undefined : parseDuration('--timeout', timeout)
   if (timeoutMs === 0) throw new UsageError('--timeout should be longer than nothing.')
   if (profile === '') throw new UsageError('--profile should not be empty.')
   return {
     taskId: checkTaskId(task, '--task'),
     profile,
+    from: from === undefined ? undefined : parseSnapshot(from),
     dir,
     image,
     autosaveMs: parseDuration('--autosave', autosave),
@@ -53,6 +61,13 @@ export function parseOptions(options: RunOptions): RunPlan {
     meta: parseMeta(meta),
     summary,
   }
+}
+
+/** As messages name a snapshot. @throws UsageError */
+function parseSnapshot(text: string): SnapshotName {
+  const [, sandboxId, seq] = /^([\w-]+)\/([1-9]\d{0,14})$/.exec(text) ?? []
+  if (sandboxId !== undefined) return { sandboxId, snapshotSeq: Number(seq) }
+  throw new UsageError(`--from should be SANDBOX_ID/NUMBER, the name of a snapshot, not "${printable(text)}".`)
 }
 
 /**

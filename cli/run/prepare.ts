@@ -47,11 +47,11 @@ export async function prepareRun(
     await places.clear().catch(() => undefined)
   }
   try {
-    const { taskId, profile } = plan
+    const { taskId, profile, from } = plan
     const created = await session.client.sandboxes.create({
       profile,
       taskId,
-      restoreLatest: true,
+      ...(from ? { source: { type: 'snapshot', ...from } } : { restoreLatest: true }),
       ttlSeconds: TTL_SECONDS,
     })
     sandbox = created.sandbox

@@ -25,8 +25,8 @@ const runRecord = z.object({
   ready: z.boolean(),
   /** Null until the command has ended. */
   end: z.object({ exitCode: z.number(), timedOut: z.boolean(), endedAt: z.string() }).nullable(),
-  /** The last save. */
-  saved: snapshotName.nullable(),
+  /** The last save, and whether the next run of the task began with it then. */
+  saved: snapshotName.extend({ latest: z.boolean() }).nullable(),
   /** The number that the turn was or will be written under. */
   turn: z.number().nullable(),
 })

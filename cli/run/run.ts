@@ -10,7 +10,7 @@ import { finishRun } from './finish.ts'
 import { parseOptions, type RunOptions, type RunPlan } from './options.ts'
 import { type Prepared, prepareRun } from './prepare.ts'
 import { type RunRecord, writeRecord } from './record.ts'
-import { saveCommand } from './save-command.ts'
+import { goOnLines, saveCommand } from './save-command.ts'
 import { WorkspaceSaver } from './saver.ts'
 import { RunSignals } from './signals.ts'
 
@@ -72,7 +72,7 @@ async function runWith(
     throw unsaved(error, prepared, ended, options)
   }
   // All is saved: what fails from here on is not worth the command's exit code.
-  await report(prepared, done, saver).catch(() => undefined)
+  await report(prepared, done, saver, options).catch(() => undefined)
   await places.removeOwn().catch(() => {
     progress.note(`sandkeep: ${printablePath(places.folder.path)} could not be removed, and is not needed any more`)
   })
@@ -99,7 +99,12 @@ function unsaved(error: unknown, { places }: Prepared, { exitCode }: Ended, opti
   return new ExitCodeError(EXIT.unsaved, { cause })
 }
 
-async function report({ session }: Prepared, record: RunRecord, saver: WorkspaceSaver): Promise<void> {
+async function report(
+  { session }: Prepared,
+  record: RunRecord,
+  saver: WorkspaceSaver,
+  options: RunOptions,
+): Promise<void> {
   const { files, size } = summarize(saver.entries)
   const { taskId, turn, sandboxId, saved, end } = record
   const value = {
@@ -107,12 +112,13 @@ async function report({ session }: Prepared, record: RunRecord, saver: Workspace
     turn,
     sandbox_id: sandboxId,
     snapshot_seq: saved?.snapshotSeq ?? null,
+    latest: saved?.latest ?? null,
     exit_code: end?.exitCode ?? null,
     timed_out: end?.timedOut ?? false,
     files,
     size_bytes: size,
   }
   const line = `sandkeep: ${printable(taskId)} turn ${turn}: saved ${count(files, 'file')}, ${formatBytes(size)}`
-  session.progress.note(line)
+  for (const note of [line, ...goOnLines(record, options)]) session.progress.note(note)
   await session.output.result(value, () => [])
 }

@@ -1,11 +1,27 @@
 import type { ConnectionOptions } from '../context.ts'
+import { printable } from '../format.ts'
+import type { RunRecord } from './record.ts'
 
 /** The command that finishes a run later, for a shell. Credentials do not stand in it. */
-export function saveCommand(folder: string, { url, tenant, project }: ConnectionOptions): string {
+export function saveCommand(folder: string, options: ConnectionOptions): string {
+  return shellCommand(['save', folder], options)
+}
+
+/** What to tell of work that is saved, though not as the latest workspace of its task. */
+export function goOnLines({ taskId, saved }: RunRecord, options: ConnectionOptions): string[] {
+  if (!saved || saved.latest) return []
+  const command = shellCommand(['run', '--task', taskId, '--from', `${saved.sandboxId}/${saved.snapshotSeq}`], options)
+  return [
+    `sandkeep: another run of ${printable(taskId)} has saved since: the next one begins with its work, not with this`,
+    `sandkeep: to go on with this: ${command} -- COMMAND`,
+  ]
+}
+
+function shellCommand(args: readonly string[], { url, tenant, project }: ConnectionOptions): string {
   const options = Object.entries({ url, tenant, project }).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, value],
   )
-  return ['sandkeep', 'save', folder, ...options].map(quoted).join(' ')
+  return ['sandkeep', ...args, ...options].map(quoted).join(' ')
 }
 
 function quoted(word: string): string {

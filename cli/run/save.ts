@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { SandkeepHttpError } from '../../client/index.ts'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
-import type { SnapshotName } from '../../src/sandboxes/types.ts'
+import type { SnapshotName, SnapshotRecord } from '../../src/sandboxes/types.ts'
 import { type CommandContext, type ConnectionOptions, openSession, type Session } from '../context.ts'
 import { errnoOf, RefusedError, UsageError } from '../errors.ts'
 import { count, printable, printablePath } from '../format.ts'
@@ -10,6 +10,7 @@ import { statCache } from '../workspace/stat-cache.ts'
 import { finishRun } from './finish.ts'
 import { TTL_SECONDS } from './prepare.ts'
 import { type RunFolder, type RunRecord, readRecord, runFolder } from './record.ts'
+import { goOnLines } from './save-command.ts'
 import { type Contents, NO_CONTENTS, WorkspaceSaver } from './saver.ts'
 
 type Entries = ReadonlyArray<SandboxSnapshotEntry>
@@ -44,11 +45,13 @@ export async function runSave(context: CommandContext, path: string, options: Co
     turn: done.turn,
     sandbox_id: done.saved?.sandboxId,
     snapshot_seq: done.saved?.snapshotSeq,
+    latest: done.saved?.latest,
   }
   await output.result(value, () => [
     `${printable(done.taskId)} turn ${done.turn}: saved ${count(kept.filter(({ kind }) => kind === 'file').length, 'file')}`,
     `${printablePath(folder.path)} is not needed any more.`,
   ])
+  for (const line of goOnLines(done, options)) session.progress.note(line)
 }
 
 async function openFolder(path: string): Promise<string> {
@@ -60,7 +63,10 @@ async function openFolder(path: string): Promise<string> {
   }
 }
 
-/** Into the sandbox of the run; where that has ended too long ago, into a new one of the task. */
+/**
+ * Into the sandbox of the run; where that has ended too long ago, into a new one of the task. That is newer than all that
+ * others have made since: it takes the place of no work but that which the run began with, or saved itself.
+ */
 async function save(session: Session, folder: RunFolder, record: RunRecord) {
   const { sandboxes } = session.client
   if (record.saved) return { snapshot: record.saved, entries: (await contentsOf(session, record.saved)).files }
@@ -75,21 +81,22 @@ async function save(session: Session, folder: RunFolder, record: RunRecord) {
   }
   const { profile, taskId } = record
   const created = await sandboxes.create({ profile, taskId, ttlSeconds: TTL_SECONDS })
-  const { conversation } = await contentsOf(session, sandbox?.restore ?? record.source)
+  const ifLatest = sandbox?.restore ?? record.source
+  const { conversation } = await contentsOf(session, ifLatest)
   // Nothing is taken to be in the store still.
   const contents = { ...NO_CONTENTS, conversation }
-  return saveInto(session, folder, record, { sandboxId: created.sandbox.sandboxId, contents })
+  return saveInto(session, folder, record, { sandboxId: created.sandbox.sandboxId, contents, ifLatest })
 }
 
 async function saveInto(
   { client, signal, progress }: Session,
   folder: RunFolder,
   { workspace }: RunRecord,
-  { sandboxId, contents }: { sandboxId: string; contents: Contents },
-): Promise<{ snapshot: SnapshotName; entries: Entries }> {
+  into: { sandboxId: string; contents: Contents; ifLatest?: SnapshotName | null },
+): Promise<{ snapshot: SnapshotRecord; entries: Entries }> {
   const cache = statCache(folder.cache, workspace)
   const note = (text: string) => progress.note(text)
-  const saver = new WorkspaceSaver({ client, sandboxId, root: workspace, cache, contents, signal, note })
+  const saver = new WorkspaceSaver({ client, ...into, root: workspace, cache, signal, note })
   return { snapshot: await saver.save('destroy'), entries: saver.entries }
 }
 

@@ -1,7 +1,13 @@
 import type { BlobExchange } from '../../src/blobs/types.ts'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import { BlobsMissingError } from '../../src/errors.ts'
-import type { SaveSnapshotInput, SnapshotManifest, SnapshotReason, SnapshotRecord } from '../../src/sandboxes/types.ts'
+import type {
+  SaveSnapshotInput,
+  SnapshotManifest,
+  SnapshotName,
+  SnapshotReason,
+  SnapshotRecord,
+} from '../../src/sandboxes/types.ts'
 import { printablePath } from '../format.ts'
 import { quietProgress } from '../progress.ts'
 import { createTransport } from '../transfer/transport.ts'
@@ -31,6 +37,11 @@ export interface SaverInput {
   cache: StatCache
   /** What the sandbox's last snapshot holds, or what the workspace began with. Artifacts and conversation are kept. */
   contents: Contents
+  /**
+   * Of a save by itself: the snapshot that it may take the place of as the latest of the task; null for none.
+   * @default whatever older sandboxes have saved
+   */
+  ifLatest?: SnapshotName | null
   signal: AbortSignal
   note: (text: string) => void
 }
@@ -88,7 +99,7 @@ export class WorkspaceSaver {
     conversation: ReadonlyArray<unknown>,
     always: boolean,
   ): Promise<SnapshotRecord | null> {
-    const { client, sandboxId } = this.#input
+    const { client, sandboxId, ifLatest } = this.#input
     const { artifacts } = this.#contents
     let parent = this.#contents.files
     for (let attempt = 1; ; attempt += 1) {
@@ -96,7 +107,7 @@ export class WorkspaceSaver {
       if (!captured.changed && !always) return null
       try {
         const contents = { files: captured.files, artifacts, conversation }
-        this.#latest = await client.sandboxes.saveSnapshot(sandboxId, { reason, ...contents })
+        this.#latest = await client.sandboxes.saveSnapshot(sandboxId, { reason, ...contents, ifLatest })
         this.#contents = contents
         return this.#latest
       } catch (error) {

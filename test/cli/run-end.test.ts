@@ -21,6 +21,8 @@ const sandboxes = async () => (await world.client.sandboxes.list()).sandboxes
 const fails = async () => {
   throw new SandkeepNetworkError('http://api.test', new Error('gone'))
 }
+const onlyAutosaves: typeof world.client.sandboxes.saveSnapshot = async (id, input) =>
+  input.reason === 'autosave' ? world.client.sandboxes.saveSnapshot(id, input) : fails()
 /** A shell that does something on a signal, and says when it is ready for it. */
 const trap = (signal: string, work: string) =>
   `trap '${work}' ${signal}; echo > "$BASE/ready"; while ! [ -e end ]; do sleep 0.02; done`
@@ -63,6 +65,12 @@ describe('the exit code', () => {
     ['meta that is no number', ['run', '--task', 't', '--meta', 'cost=much', '--', 'true'], /cost.*number/],
     ['meta that is no object', ['run', '--task', 't', '--meta', 'tokens=[1]', '--', 'true'], /tokens.*JSON/],
     ['meta of the run itself', ['run', '--task', 't', '--meta', 'exit_code=0', '--', 'true'], /exit_code/],
+    [
+      'tokens that are no numbers',
+      ['run', '--task', 't', '--meta', 'tokens={"input":"1"}', '--', 'true'],
+      /input.*number/,
+    ],
+    ['a malformed snapshot', ['run', '--task', 't', '--from', 'x/0', '--', 'true'], /--from should be SANDBOX_ID/],
     ['a file as --dir', ['run', '--task', 't', '--dir', 'file', '--', 'true'], /not a folder/],
   ])('is 2 for %s', async (_name, args, message) => {
     makeTree(world.base, { file: 'x' })
@@ -220,13 +228,49 @@ describe('a service that cannot be reached in the end', () => {
     },
   )
 
-  test('nor when the sandbox has ended too long ago to be saved', async () => {
-    const outcome = await world.run('echo a > a', [], { client: down('sandboxes.saveSnapshot') })
-    const late = { client: api.withOptions({ now: () => Date.now() + 2 * 86_400_000 }).client(world.scope) }
-    expect((await world.command(told(outcome.stderr), late)).code).toBe(0)
-    expect((await turnOf(1))?.meta.exit_code).toBe(0)
+  const late = () => ({ client: api.withOptions({ now: () => Date.now() + 2 * 86_400_000 }).client(world.scope) })
+
+  test.each(['nothing', 'an autosave', 'the work of another'])(
+    'nor when the sandbox has ended too long ago to be saved, after %s',
+    async (before) => {
+      if (before === 'the work of another') await world.run('echo old > old')
+      const saveSnapshot = before === 'an autosave' ? onlyAutosaves : fails
+      const client = world.clientWith('sandboxes', { saveSnapshot })
+      const wait = 'echo > "$BASE/ready"; while ! [ -e "$BASE/go" ]; do sleep 0.02; done'
+      const running = world.run(`echo a > a; ${wait}; echo b > b`, [], { client, env: { BASE: world.base } })
+      await ready()
+      if (before === 'an autosave') {
+        world.timers.fire(60_000)
+        await expect.poll(async () => (await sandboxes())[0]?.latestSnapshotSeq, { timeout: 30_000 }).toBe(1)
+      }
+      makeTree(world.base, { go: '' })
+      const saved = await world.command(told((await running).stderr), late())
+      expect(saved).toMatchObject({ code: 0, stderr: expect.not.stringContaining('has saved since') })
+      const { sandboxes: all } = await late().client.sandboxes.list({ taskId: 't' })
+      expect((await turnOf(before === 'the work of another' ? 2 : 1))?.meta).toMatchObject({
+        exit_code: 0,
+        sandbox_id: all[1]?.sandboxId,
+        snapshot_sandbox_id: all[0]?.sandboxId,
+        snapshot_seq: 1,
+      })
+      await world.run('true', ['--dir', 'next'])
+      expect(readFileSync(world.path('next/a'), 'utf8')).toBe('a\n')
+    },
+  )
+
+  test('and does not take the place of what another run has saved since, unless that is asked for', async () => {
+    const outcome = await world.run('echo mine > a', [], { client: down('sandboxes.saveSnapshot') })
+    await world.run('echo theirs > a; echo b > b')
+    const saved = await world.command([...told(outcome.stderr), '--json'], late())
+    expect(saved).toMatchObject({ code: 0, stderr: expect.stringContaining('another run of t has saved since') })
+    expect(JSON.parse(saved.stdout)).toMatchObject({ turn: 2, snapshot_seq: 1, latest: false })
     await world.run('true', ['--dir', 'next'])
-    expect(readFileSync(world.path('next/a'), 'utf8')).toBe('a\n')
+    expect(readFileSync(world.path('next/a'), 'utf8')).toBe('theirs\n')
+    // It is saved, and a run can go on with it.
+    const [, from = ''] = / --from (\S+)/.exec(saved.stderr) ?? []
+    expect((await world.run('cat a; ls', ['--from', from], late())).stdout).toBe('mine\na\n')
+    await world.run('true', ['--dir', 'after'], late())
+    expect(readFileSync(world.path('after/a'), 'utf8')).toBe('mine\n')
   })
 
   test('save takes only what a run has left', async () => {

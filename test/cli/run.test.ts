@@ -110,6 +110,7 @@ describe('a run', () => {
       turn: 1,
       sandbox_id: (await turnOf(1))?.meta.sandbox_id,
       snapshot_seq: 1,
+      latest: true,
       exit_code: 7,
       timed_out: false,
       files: 1,
@@ -194,6 +195,30 @@ describe('five rounds', () => {
     expect(turns.map(({ turn }) => turn)).toEqual([1, 2, 3])
     expect(new Set(turns.map(({ meta }) => meta.sandbox_id)).size).toBe(3)
     for (const { artifacts } of turns) expect(artifacts).toHaveLength(2)
+  })
+
+  test('one that ends after a newer one is told that the next does not begin with its work', async () => {
+    const running = world.run(
+      'echo old > a; echo > "$BASE/begun"; while ! [ -e "$BASE/go" ]; do sleep 0.02; done',
+      [],
+      {
+        env: { BASE: world.base },
+      },
+    )
+    await expect.poll(() => readdirSync(world.base), { timeout: 30_000 }).toContain('begun')
+    expect((await world.run('echo new > a')).stderr).not.toContain('saved since')
+    makeTree(world.base, { go: '' })
+    const outcome = await running
+    const turn = await turnOf(2)
+    expect(outcome).toMatchObject({
+      code: 0,
+      stderr: `sandkeep: t turn 2: saved 1 file, 4 B
+sandkeep: another run of t has saved since: the next one begins with its work, not with this
+sandkeep: to go on with this: sandkeep run --task t --from ${turn?.meta.sandbox_id}/1 -- COMMAND
+`,
+    })
+    await world.run('true', ['--dir', 'next'])
+    expect(readFileSync(world.path('next/a'), 'utf8')).toBe('new\n')
   })
 
   test('go on after the sandbox that they go on from was destroyed and swept', async () => {
