@@ -1,6 +1,7 @@
 import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
 import {
   AccessLogFormat,
+  ApiKeySourceType,
   AuthorizationType,
   EndpointType,
   LambdaIntegration,
@@ -17,17 +18,11 @@ import { ARecord, type IHostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53
 import { ApiGateway } from 'aws-cdk-lib/aws-route53-targets'
 import { Construct } from 'constructs'
 import type { AnyRoute } from '../lambdas/shared/routes.ts'
+import type { ThrottleSlots } from '../src/keys/throttle-slots.ts'
 import { acknowledge } from './acknowledge.ts'
 import { addGatewayResponses } from './gateway-responses.ts'
 import { refuseOtherMethods } from './method-not-allowed.ts'
-
-/** Requests a second for the whole API. */
-export interface Throttling {
-  /** How many a second, in the long run. */
-  readonly rateLimit: number
-  /** How many at once. */
-  readonly burstLimit: number
-}
+import { CallerThrottling, limitsPerKey, type Throttling } from './throttling.ts'
 
 /** A function and the routes that it answers. */
 export interface ServiceRoutes {
@@ -45,6 +40,8 @@ export interface SandkeepApiProps {
   /** Whose pages may read the answers of the services with `cors`. */
   readonly corsOrigins: readonly string[]
   readonly throttling: Throttling
+  /** The callers whose requests are counted, as the authorizer knows them. */
+  readonly slots: ThrottleSlots
   readonly logRetention: RetentionDays
   readonly cloudWatchRole: boolean
   /** Whether requests are traced with X-Ray. */
@@ -103,6 +100,8 @@ export class SandkeepApi extends Construct {
       endpointTypes: [EndpointType.REGIONAL],
       // Bodies reach the functions as the bytes that were sent, whatever their content type says.
       binaryMediaTypes: ['*/*'],
+      // Whose requests are counted the authorizer says: the gateway takes no header of a client for it.
+      apiKeySourceType: ApiKeySourceType.AUTHORIZER,
       cloudWatchRole: props.cloudWatchRole,
       deployOptions: {
         stageName: 'api',
@@ -150,6 +149,11 @@ export class SandkeepApi extends Construct {
       })
     }
     addGatewayResponses(this.restApi, props.corsOrigins.length > 0)
+    new CallerThrottling(this, 'Callers', {
+      stage: this.restApi.deploymentStage,
+      limits: limitsPerKey(props.throttling),
+      slots: props.slots,
+    })
 
     const authorizer = new RequestAuthorizer(this, 'Authorizer', {
       handler: props.authorizer,
@@ -171,7 +175,7 @@ export class SandkeepApi extends Construct {
           const access =
             role === undefined
               ? { authorizationType: AuthorizationType.NONE }
-              : { authorizer, authorizationType: AuthorizationType.CUSTOM }
+              : { authorizer, authorizationType: AuthorizationType.CUSTOM, apiKeyRequired: true }
           resource.addMethod(method, integration, access)
         }
         const readable = cors === true && props.corsOrigins.length > 0

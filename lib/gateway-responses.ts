@@ -16,8 +16,8 @@ interface GatewayRefusal {
    * the gateway not have asked it.
    */
   readonly tooLarge?: { readonly upload: string; readonly uploads: Readonly<Record<string, string>> }
-  /** What the header `WWW-Authenticate` says. */
-  readonly challenge?: string
+  /** Headers with what they say. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 const T = ResponseType
@@ -33,7 +33,7 @@ const refusals: readonly GatewayRefusal[] = [
     status: unauthenticated.status,
     code: unauthenticated.code,
     message: unauthenticated.message,
-    challenge: AUTHENTICATION_CHALLENGE,
+    headers: { 'WWW-Authenticate': AUTHENTICATION_CHALLENGE },
   },
   { type: T.ACCESS_DENIED, status: forbidden.status, code: forbidden.code, message: forbidden.message },
   { type: T.INVALID_API_KEY, status: forbidden.status, code: forbidden.code, message: forbidden.message },
@@ -69,7 +69,14 @@ const refusals: readonly GatewayRefusal[] = [
     code: 'unsupported_media_type',
     message: 'The content type must be application/json.',
   },
-  { type: T.THROTTLED, status: 429, code: 'too_many_requests', message: 'Too many requests. Try again later.' },
+  {
+    type: T.THROTTLED,
+    status: 429,
+    code: 'too_many_requests',
+    message: 'Too many requests. Try again later.',
+    // The gateway knows no better: by then it takes as many again as it takes a second.
+    headers: { 'retry-after': '1' },
+  },
   { type: T.QUOTA_EXCEEDED, status: 429, code: 'too_many_requests', message: 'The quota of requests is used up.' },
   {
     type: T.INTEGRATION_TIMEOUT,
@@ -95,13 +102,13 @@ const refusals: readonly GatewayRefusal[] = [
  * @param readable whether pages of other origins may read it: it is the same for all, and tells nothing of anybody
  */
 export function addGatewayResponses(api: RestApi, readable: boolean): void {
-  for (const { type, status, code, message, tooLarge, challenge } of refusals) {
+  for (const { type, status, code, message, tooLarge, headers = {} } of refusals) {
     api.addGatewayResponse(`Response-${type.responseType}`, {
       type,
       ...(status === undefined ? {} : { statusCode: String(status) }),
       responseHeaders: {
         'x-request-id': 'context.requestId',
-        ...(challenge !== undefined && { 'WWW-Authenticate': `'${challenge}'` }),
+        ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`])),
         ...(readable && { 'access-control-allow-origin': "'*'", 'access-control-expose-headers': "'*'" }),
       },
       templates: { 'application/json': JSON.stringify({ error: { code, message, ...tooLarge } }) },

@@ -1,4 +1,5 @@
 export type { OidcSettings } from '../src/access/settings.ts'
-export type { SandkeepApi, Throttling } from './api.ts'
+export type { SandkeepApi } from './api.ts'
 export { Sandkeep, type SandkeepProps } from './sandkeep.ts'
 export { SandkeepStack, type SandkeepStackProps } from './stack.ts'
+export type { RequestLimits, Throttling } from './throttling.ts'

@@ -20,17 +20,11 @@ import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
 import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
 import { OBJECT_PREFIXES } from '../src/blobs/object-keys.ts'
 import { ENVIRONMENT } from '../src/environment.ts'
+import { slotsToEnvironment } from '../src/keys/throttle-slots.ts'
 import { isRetention, MEMORY_RETENTION_SECONDS, RETENTION_RULE, SANDBOX_RETENTION_SECONDS } from '../src/limits.ts'
 import { acknowledge } from './acknowledge.ts'
 import { Alarms } from './alarms.ts'
-import {
-  type ApiDomain,
-  INTEGRATION_TIMEOUT,
-  SandkeepApi,
-  type ServiceRoutes,
-  STREAM_TIMEOUT,
-  type Throttling,
-} from './api.ts'
+import { type ApiDomain, INTEGRATION_TIMEOUT, SandkeepApi, type ServiceRoutes, STREAM_TIMEOUT } from './api.ts'
 import { SandkeepBucket } from './bucket.ts'
 import { checkCorsOrigins } from './cors-origins.ts'
 import { SandkeepDashboard } from './dashboard.ts'
@@ -38,6 +32,7 @@ import { fileProvider, invocation, permissions } from './permissions.ts'
 import { ServiceFunction, type ServiceFunctionProps, type ServiceName } from './service-function.ts'
 import { SweepSchedule } from './sweep-schedule.ts'
 import { SandkeepTable } from './table.ts'
+import { STANDARD_THROTTLING, type Throttling, throttleSlots } from './throttling.ts'
 
 export interface SandkeepProps {
   /**
@@ -68,8 +63,8 @@ export interface SandkeepProps {
    */
   readonly memoryRetention?: Duration
   /**
-   * How many requests the API takes. The gateway answers 429 to the others.
-   * @default 500 a second, 1,000 at once
+   * How many requests the API takes, of all and of each caller. The gateway answers 429 to the others.
+   * @default 500 a second, 1,000 at once; half of that of each caller
    */
   readonly throttling?: Throttling
   /**
@@ -294,15 +289,18 @@ export class Sandkeep extends Construct {
         routes: sandboxRoutes,
       },
     ]
+    const { throttling = STANDARD_THROTTLING } = props
+    const slots = throttleSlots(this, throttling)
     this.api = new SandkeepApi(this, 'Api', {
       corsOrigins,
       authorizer: makeFunction('Authorizer', 'authorizer', {
         description: 'Checks API keys and tokens.',
         ...sizes.authorizer,
-        environment: oidcEnvironment(props.oidc),
+        environment: { ...oidcEnvironment(props.oidc), ...slotsToEnvironment(slots) },
       }),
       services,
-      throttling: props.throttling ?? { rateLimit: 500, burstLimit: 1_000 },
+      slots,
+      throttling,
       logRetention,
       cloudWatchRole: props.cloudWatchRole ?? true,
       tracing,

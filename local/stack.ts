@@ -14,12 +14,12 @@ import { BackgroundBundles } from './background-bundles.ts'
 import { BackgroundSweeps } from './background-sweeps.ts'
 import { startDynamoDb } from './dynamodb/index.ts'
 import { startGateway, type Template } from './gateway/index.ts'
-import { readFunctions } from './gateway/read-api.ts'
+import { functionNamed } from './gateway/read-api.ts'
 import { createHandlers, createStreamHandlers } from './handlers.ts'
 import { startS3 } from './s3/index.ts'
 import { lockFolder } from './s3/storage/folder-lock.ts'
 import { newSettings, readSettings, type Settings, writeSettings } from './settings.ts'
-import { LOCAL_CORS_ORIGINS, synthesizeTemplate } from './template.ts'
+import { LOCAL_CORS_ORIGINS, slotsOf, synthesizeTemplate } from './template.ts'
 
 export interface LocalStackOptions extends SandboxCheckpointStoreOptions {
   /** Of the API. @default any free port */
@@ -137,13 +137,19 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
     ...filesOptions(options),
   }
   const background = (name: string) => {
-    return { config, timeoutMs: functionTimeout(template, name), onError: onError ?? (() => undefined) }
+    return { config, timeoutMs: functionNamed(template, name).timeoutMs, onError: onError ?? (() => undefined) }
   }
   const sweeps = new BackgroundSweeps(background('sweep'))
   running.add(() => sweeps.stop())
   const bundles = new BackgroundBundles(background('bundles'))
   running.add(() => bundles.stop())
-  const handlerConfig = { ...config, oidc: options.oidc, startSweep: sweeps.start, requestBundles: bundles.request }
+  const handlerConfig = {
+    ...config,
+    oidc: options.oidc,
+    slots: slotsOf(template),
+    startSweep: sweeps.start,
+    requestBundles: bundles.request,
+  }
   const gateway = await startGateway({
     template,
     handlers: createHandlers(handlerConfig),
@@ -163,13 +169,6 @@ async function startParts(options: LocalStackOptions, running: Running): Promise
     bucketName: NAME,
     stop: () => running.stop(),
   }
-}
-
-/** How long one call of a function may run. @throws Error when the template has no such function */
-function functionTimeout(template: Template, wanted: string): number {
-  const found = [...readFunctions(template).values()].find(({ name }) => name === wanted)
-  if (!found) throw new Error(`The template has no function "${wanted}".`)
-  return found.timeoutMs
 }
 
 /** What runs already, to be ended in the opposite order of its start. */

@@ -1,6 +1,8 @@
 import { App } from 'aws-cdk-lib'
 import { SandkeepStack } from '../lib/index.ts'
+import { slotsFromEnvironment, type ThrottleSlots } from '../src/keys/throttle-slots.ts'
 import type { Template } from './gateway/index.ts'
+import { functionNamed } from './gateway/read-api.ts'
 
 /** On one machine any page may call. */
 export const LOCAL_CORS_ORIGINS = ['*']
@@ -14,6 +16,11 @@ let synthesized: Template | undefined
 export function synthesizeTemplate(): Template {
   synthesized ??= synthesize()
   return synthesized
+}
+
+/** The slots that the template gives its authorizer. */
+export function slotsOf(template: Template): ThrottleSlots | undefined {
+  return slotsFromEnvironment(functionNamed(template, 'authorizer').environment)
 }
 
 function synthesize(): Template {

@@ -17,4 +17,6 @@ export const ENVIRONMENT = {
   filesBackend: 'SANDBOX_FILES_BACKEND',
   anthropicSecret: 'SANDBOX_ANTHROPIC_SECRET',
   anthropicBaseUrl: 'SANDBOX_ANTHROPIC_BASE_URL',
+  throttlePrefix: 'SANDBOX_THROTTLE_PREFIX',
+  throttleSlots: 'SANDBOX_THROTTLE_SLOTS',
 } as const

@@ -10,9 +10,16 @@ import { isRecord } from './template.ts'
 /** The gateway waits so long for an authorizer at most. */
 const WAIT_MS = 29_000
 
+/** What an authorizer says of a request that it lets through. */
+export interface Authorized {
+  /** What the functions get to know of it. */
+  context: APIGatewayEventDefaultAuthorizerContext
+  /** The value of the API key that the request counts for. */
+  usageKey: string | undefined
+}
+
 /**
  * Asks the authorizer.
- * @returns what the functions get to know of its answer
  * @throws Refusal UNAUTHORIZED, ACCESS_DENIED, or AUTHORIZER_CONFIGURATION_ERROR where the authorizer failed
  */
 export async function authorize(
@@ -20,13 +27,17 @@ export async function authorize(
   handler: LambdaHandler,
   request: ReceivedRequest,
   match: Match,
-): Promise<APIGatewayEventDefaultAuthorizerContext> {
+): Promise<Authorized> {
   const result = await ask(model, handler, request, match)
   if (!isRecord(result) || typeof result.principalId !== 'string' || !isRecord(result.policyDocument)) {
     throw new Refusal('AUTHORIZER_CONFIGURATION_ERROR', { cause: new Error('The authorizer gave no policy.') })
   }
   if (!allows(result.policyDocument, methodArn(request))) throw new Refusal('ACCESS_DENIED')
-  return { ...readContext(result.context), principalId: result.principalId }
+  const { usageIdentifierKey: key } = result
+  return {
+    context: { ...readContext(result.context), principalId: result.principalId },
+    usageKey: typeof key === 'string' ? key : undefined,
+  }
 }
 
 async function ask(

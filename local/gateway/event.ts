@@ -9,6 +9,12 @@ import type { Match } from './router.ts'
 /** Stands where AWS names the account, the Region and the API. */
 export const LOCAL_API = { accountId: '000000000000', region: 'us-east-1', apiId: 'local', stage: 'api' } as const
 
+/** The API key of the usage plan that a request counts for. */
+export interface UsageKey {
+  id: string
+  value: string
+}
+
 /** What a method's ARN is in policies, of the matched method. */
 export function methodArn(request: ReceivedRequest): string {
   const { accountId, region, apiId, stage } = LOCAL_API
@@ -21,6 +27,7 @@ export function proxyEvent(
   match: Match,
   authorizer: APIGatewayEventDefaultAuthorizerContext,
   body: Buffer,
+  usageKey?: UsageKey,
 ): APIGatewayProxyEvent {
   return {
     resource: match.resource.path,
@@ -32,7 +39,7 @@ export function proxyEvent(
     multiValueQueryStringParameters: orNull(request.query),
     pathParameters: orNull(match.pathParameters),
     stageVariables: null,
-    requestContext: { ...requestContext(request, match), authorizer },
+    requestContext: { ...requestContext(request, match, usageKey), authorizer },
     body: body.length === 0 ? null : body.toString('base64'),
     isBase64Encoded: body.length > 0,
   }
@@ -56,7 +63,7 @@ export function authorizerEvent(request: ReceivedRequest, match: Match): APIGate
   }
 }
 
-function requestContext(request: ReceivedRequest, match: Match) {
+function requestContext(request: ReceivedRequest, match: Match, usageKey?: UsageKey) {
   const { accountId, apiId, stage } = LOCAL_API
   const host = request.headers.Host?.[0] ?? request.headers.host?.[0] ?? ''
   return {
@@ -77,8 +84,8 @@ function requestContext(request: ReceivedRequest, match: Match) {
     identity: {
       accessKey: null,
       accountId: null,
-      apiKey: null,
-      apiKeyId: null,
+      apiKey: usageKey?.value ?? null,
+      apiKeyId: usageKey?.id ?? null,
       caller: null,
       clientCert: null,
       cognitoAuthenticationProvider: null,

@@ -4,8 +4,27 @@ import type { HeaderSource } from './constant-mapping.ts'
 export interface ApiModel {
   resources: ResourceModel[]
   gatewayResponses: ReadonlyMap<string, GatewayResponseModel>
+  throttling: ThrottlingModel
   /** How long a streamed answer may pause, in milliseconds. */
   streamIdleMs: number
+}
+
+/** How many requests are taken a second, and how many at once. */
+export interface LimitModel {
+  rateLimit: number
+  burstLimit: number
+}
+
+export interface ThrottlingModel {
+  /** Of all together. */
+  stage?: LimitModel
+  /** The API keys of the usage plan, by their values. */
+  keys: ReadonlyMap<string, KeyModel>
+}
+
+export interface KeyModel {
+  id: string
+  limit: LimitModel
 }
 
 export interface ResourceModel {
@@ -19,6 +38,8 @@ export interface ResourceModel {
 export interface MethodModel {
   /** None: anyone may call it. */
   authorizer?: FunctionModel
+  /** Whether the authorizer has to name a key that the requests are counted by. */
+  keyRequired: boolean
   integration: LambdaIntegrationModel | MockIntegrationModel
 }
 
@@ -27,6 +48,8 @@ export interface FunctionModel {
   name: string
   memorySizeMb: number
   timeoutMs: number
+  /** Of its environment variables those that are given as text. */
+  environment: Readonly<Record<string, string>>
 }
 
 export interface LambdaIntegrationModel {

@@ -10,7 +10,9 @@ import type {
   MockIntegrationModel,
   ResourceModel,
 } from './model.ts'
+import { readThrottling } from './read-throttling.ts'
 import {
+  asRecord,
   isRecord,
   referencedId,
   resourcesOfType,
@@ -29,11 +31,15 @@ export function readApi(template: Template): ApiModel {
   if (JSON.stringify(api[1].Properties?.BinaryMediaTypes) !== '["*/*"]') {
     throw new Error('The gateway takes an API whose binary media types are */* only.')
   }
+  if (api[1].Properties?.ApiKeySourceType !== 'AUTHORIZER') {
+    throw new Error('The gateway takes an API whose authorizer names the API keys only.')
+  }
   const functions = readFunctions(template)
   const authorizers = readAuthorizers(template, functions)
   return {
     resources: readResources(template, functions, authorizers),
     gatewayResponses: readGatewayResponses(template),
+    throttling: readThrottling(template),
     streamIdleMs: readStreamIdle(api[1]),
   }
 }
@@ -57,9 +63,24 @@ export function readFunctions(template: Template): Map<string, FunctionModel> {
       name,
       memorySizeMb: Number(resource.Properties?.MemorySize ?? 128),
       timeoutMs: Number(resource.Properties?.Timeout ?? 3) * 1_000,
+      environment: readEnvironment(resource),
     })
   }
   return functions
+}
+
+/** @throws Error when the template has no such function */
+export function functionNamed(template: Template, wanted: string): FunctionModel {
+  const found = [...readFunctions(template).values()].find(({ name }) => name === wanted)
+  if (!found) throw new Error(`The template has no function "${wanted}".`)
+  return found
+}
+
+function readEnvironment(resource: TemplateResource): Record<string, string> {
+  const variables = Object.entries(asRecord(asRecord(resource.Properties?.Environment).Variables))
+  return Object.fromEntries(
+    variables.filter((variable): variable is [string, string] => typeof variable[1] === 'string'),
+  )
 }
 
 /** The function whose ARN stands in an invocation URI, which the template joins from parts. */
@@ -113,12 +134,13 @@ function readMethod(
   authorizers: ReadonlyMap<string, FunctionModel>,
 ): MethodModel {
   const { Integration: integration, AuthorizationType: type, AuthorizerId: authorizerId } = method.Properties ?? {}
+  const keyRequired = method.Properties?.ApiKeyRequired === true
   if (!isRecord(integration)) throw new Error('A method of the template has no integration.')
   const model = readIntegration(integration, functions)
-  if (type === 'NONE') return { integration: model }
+  if (type === 'NONE') return { keyRequired, integration: model }
   const authorizer = authorizers.get(referencedId(authorizerId) ?? '')
   if (type !== 'CUSTOM' || !authorizer) throw new Error(`The gateway does not do the authorization ${String(type)}.`)
-  return { authorizer, integration: model }
+  return { authorizer, keyRequired, integration: model }
 }
 
 function readIntegration(
@@ -199,8 +221,4 @@ function readBody(
   const [only, ...others] = Object.entries(asRecord(templates))
   if (!only || others.length > 0) throw new Error('The gateway takes responses with one template only.')
   return { contentType: only[0], body: readTemplate(only[1]) }
-}
-
-function asRecord(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {}
 }

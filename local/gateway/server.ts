@@ -5,11 +5,11 @@ import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { authorize } from './authorize.ts'
 import { declaresTooMuch, readBody } from './body.ts'
 import { answerClientError } from './client-error.ts'
-import { proxyEvent } from './event.ts'
+import { methodArn, proxyEvent } from './event.ts'
 import type { StreamReceiver } from './function-stream.ts'
 import { EventTooLargeError, InvocationTimeoutError, invoke, type LambdaHandler } from './invoke.ts'
 import { invokeStream, type LambdaStreamHandler } from './invoke-stream.ts'
-import { MAX_HEADER_BYTES } from './limits.ts'
+import { MAX_HEADER_BYTES, MAX_METHOD_ARN_BYTES } from './limits.ts'
 import { mockAnswer } from './mock-integration.ts'
 import type { ApiModel, LambdaIntegrationModel } from './model.ts'
 import { proxyAnswer, streamedAnswer } from './proxy-answer.ts'
@@ -18,6 +18,7 @@ import { headerBytes, type ReceivedRequest, receiveRequest } from './received-re
 import { type Answer, Refusal, refusalAnswer } from './refusal.ts'
 import { createRouter, type Match, methodOf } from './router.ts'
 import type { Template } from './template.ts'
+import { Throttle } from './throttle.ts'
 
 export interface GatewayOptions {
   /** The synthesised stack. */
@@ -83,6 +84,7 @@ class Gateway {
   readonly #find: (path: string) => Match | undefined
   readonly #handlers: ReadonlyMap<string, LambdaHandler>
   readonly #streamHandlers: ReadonlyMap<string, LambdaStreamHandler>
+  readonly #throttle: Throttle
   readonly #now: () => number
   readonly #onError: (error: unknown) => void
 
@@ -92,6 +94,7 @@ class Gateway {
     this.#handlers = new Map(Object.entries(options.handlers))
     this.#streamHandlers = new Map(Object.entries(options.streamHandlers ?? {}))
     this.#now = options.now ?? Date.now
+    this.#throttle = new Throttle(this.api.throttling, this.#now())
     this.#onError = options.onError ?? (() => undefined)
     for (const { methods } of this.api.resources) {
       for (const { authorizer, integration } of methods.values()) {
@@ -126,17 +129,23 @@ class Gateway {
     const match = this.#find(request.path)
     const method = match && methodOf(match.resource, request.method)
     if (!match || !method) throw new Refusal('MISSING_AUTHENTICATION_TOKEN')
-    const { authorizer, integration } = method
-    if (integration.kind === 'mock') return mockAnswer(integration, request.contentType, request.requestId)
-    const principal = authorizer
+    const { authorizer, keyRequired, integration } = method
+    if (authorizer && methodArn(request).length > MAX_METHOD_ARN_BYTES)
+      throw new Refusal('DEFAULT_4XX', { status: 414 })
+    const said = authorizer
       ? await authorize(authorizer, handlerOf(this.#handlers, authorizer.name), request, match)
       : undefined
+    const principal = said?.context
+    const usageKey = keyRequired ? this.#throttle.takeOfKey(said?.usageKey, this.#now()) : undefined
+    this.#throttle.takeOfAll(this.#now())
+    if (integration.kind === 'mock') return mockAnswer(integration, request.contentType, request.requestId)
     if (declaresTooMuch(message)) throw tooLarge(principal)
     const { expect } = message.headers
     if (expect !== undefined && expect.toLowerCase() !== '100-continue')
       throw new Refusal('DEFAULT_4XX', { status: 417 })
     if (expect !== undefined) response.writeContinue()
-    const event = proxyEvent(request, match, principal, await readBody(message, () => tooLarge(principal)))
+    const body = await readBody(message, () => tooLarge(principal))
+    const event = proxyEvent(request, match, principal, body, usageKey)
     if (!integration.streams) return proxyAnswer(await this.#invoke(integration, event))
     await this.#stream(integration, event, response, request.requestId)
     return 'streamed'

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { InvalidInputError, NotFoundError } from '../errors.ts'
-import { API_KEYS_PARTITION, apiKeyKey } from '../table/keys.ts'
+import { API_KEYS_PARTITION, apiKeyKey, KEY_COUNT } from '../table/keys.ts'
 import { type Item, Table } from '../table/table.ts'
 import { retryTransient } from '../table/transient.ts'
 import { isScopeName, type Scope } from '../tenancy/scope.ts'
@@ -29,11 +29,14 @@ const MAX_BINDINGS = 100
 const idPattern = /^[0-9a-f]{16}$/
 const keyPattern = /^skp_([0-9a-f]{16})_[0-9a-f]{64}$/
 
+/** The record of a key, with its number: how many there were when it was made. Keys from before that have none. */
+export type VerifiedKey = ApiKeyRecord & { number?: number }
+
 /** The API keys of the stack. A key is 256 random bits, so its SHA-256 needs no salt; only that is kept. */
 export function createKeyStore({ dynamodb, tableName, now = Date.now }: KeyStoreConfig): KeyStore &
   KeyLookup & {
     /** The record of a key's text, or null when the key is unknown or revoked. */
-    verify(text: string): Promise<ApiKeyRecord | null>
+    verify(text: string): Promise<VerifiedKey | null>
   } {
   const table = new Table(dynamodb, tableName)
   return {
@@ -44,8 +47,9 @@ export function createKeyStore({ dynamodb, tableName, now = Date.now }: KeyStore
       const { name, role, bindings } = input
       const rights = RIGHTS.filter((right) => input.rights?.includes(right))
       const createdAt = now()
+      const number = await nextNumber(table)
       await retryTransient(() =>
-        table.put({ ...apiKeyKey(id), name, role, bindings, rights, createdAt, hash: hashOf(key) }),
+        table.put({ ...apiKeyKey(id), name, role, bindings, rights, createdAt, number, hash: hashOf(key) }),
       )
       const record: ApiKeyRecord = { id, name, role, bindings, rights, createdAt }
       return { key, record }
@@ -78,7 +82,8 @@ export function createKeyStore({ dynamodb, tableName, now = Date.now }: KeyStore
       if (id === undefined) return null
       const item = await retryTransient(() => table.get(apiKeyKey(id)))
       if (!item || item.revokedAt !== undefined) return null
-      return timingSafeEqual(Buffer.from(item.hash as Uint8Array), hashOf(text)) ? readRecord(item) : null
+      if (!timingSafeEqual(Buffer.from(item.hash as Uint8Array), hashOf(text))) return null
+      return { ...readRecord(item), ...(item.number !== undefined && { number: item.number as number }) }
     },
   }
 }
@@ -96,6 +101,19 @@ export function roleIncludes(role: Role, needed: Role): boolean {
 /** The rights of a role, and those that were given beside it. */
 export function rightsOf({ role, rights }: { role: Role | null; rights: readonly Right[] }): readonly Right[] {
   return role === 'platform' ? RIGHTS : rights
+}
+
+/** No number is given twice. One whose key was not made after all is left out. */
+async function nextNumber(table: Table): Promise<number> {
+  const { item } = await retryTransient(() =>
+    table.update(KEY_COUNT, {
+      expression: 'ADD #count :one',
+      condition: 'attribute_exists(pk) OR attribute_not_exists(pk)',
+      names: { '#count': 'count' },
+      values: { ':one': 1 },
+    }),
+  )
+  return item?.count as number
 }
 
 function covers(bound: string, name: string): boolean {

@@ -13,6 +13,7 @@ import type { Scope } from '../tenancy/scope.ts'
  * | report     | `R#tenant#project`              | `<time>#<run>`              |
  * | scope      | `SCOPES`                        | `tenant#project`            |
  * | API key    | `KEYS`                          | `<key id>`                  |
+ * | key count  | `KEY_COUNT`                     | `KEY_COUNT`                 |
  * | task       | `M#tenant#project`              | `<task id>`                 |
  * | excerpt    | `X#tenant#project`              | `<task id>`                 |
  * | turn       | `T#tenant#project#<task id>`    | `<turn>` and what is of it  |
@@ -113,6 +114,9 @@ export const API_KEYS_PARTITION = 'KEYS'
 export function apiKeyKey(keyId: string): Key {
   return { pk: API_KEYS_PARTITION, sk: keyId }
 }
+
+/** How many API keys have been made. */
+export const KEY_COUNT: Key = { pk: 'KEY_COUNT', sk: 'KEY_COUNT' }
 
 /** The partition of the tasks of a project: the catalog of its memory. */
 export function taskPartition(scope: Scope): string {

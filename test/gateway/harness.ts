@@ -9,7 +9,7 @@ import {
   startGateway,
   type Template,
 } from '../../local/gateway/index.ts'
-import { readFunctions } from '../../local/gateway/read-api.ts'
+import { readApi, readFunctions } from '../../local/gateway/read-api.ts'
 import { synthesizeTemplate } from '../../local/template.ts'
 
 export const GET_PATH = '/sandbox/checkpoints/v1/get'
@@ -36,9 +36,13 @@ export const authorizer: LambdaHandler = async (event: APIGatewayRequestAuthoriz
   return policy(key === 'good' ? 'Allow' : 'Deny', event.methodArn, { keyId: 'k1', level: 3, on: true })
 }
 
+/** Of an API key of the template's usage plan. */
+export const USAGE_KEY = String([...readApi(freshTemplate()).throttling.keys.keys()][0])
+
 export function policy(effect: string, resource: string, context: Record<string, unknown> = {}) {
   const statement = { Action: 'execute-api:Invoke', Effect: effect, Resource: resource }
-  return { principalId: 'p1', policyDocument: { Version: '2012-10-17', Statement: [statement] }, context }
+  const policyDocument = { Version: '2012-10-17', Statement: [statement] }
+  return { principalId: 'p1', policyDocument, context, usageIdentifierKey: USAGE_KEY }
 }
 
 /** Ends its answer before there is one. */

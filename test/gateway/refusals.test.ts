@@ -12,6 +12,7 @@ import {
   post,
   refusalOf,
   testGateway,
+  USAGE_KEY,
 } from './harness.ts'
 
 const withKey = (key: string) => ({ method: 'POST', headers: { 'x-api-key': key } })
@@ -88,7 +89,8 @@ test('a policy that denies, or is for other methods, is forbidden', async () => 
 test('what one statement denies, no other allows', async () => {
   const statement = (Effect: string, Resource: string) => ({ Action: 'execute-api:*', Effect, Resource })
   const Statement = [statement('Allow', '*'), statement('Deny', `*/POST${GET_PATH}`)]
-  const url = await testGateway({ authorizer: async () => ({ principalId: 'p', policyDocument: { Statement } }) })
+  const answer = { principalId: 'p', policyDocument: { Statement }, usageIdentifierKey: USAGE_KEY }
+  const url = await testGateway({ authorizer: async () => answer })
   expect(await refusalOf(await fetch(url + GET_PATH, withKey('good')))).toMatchObject({ status: 403 })
   expect((await fetch(url + KEYS_PATH, withKey('good'))).status).toBe(200)
 })

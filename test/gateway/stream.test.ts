@@ -159,7 +159,7 @@ test('the timeout of the template is for the whole answer', async () => {
   await expect((await post(slow + STREAM_PATH)).text()).rejects.toThrow()
 })
 
-const model = { name: 'f', memorySizeMb: 128, timeoutMs: 60_000 }
+const model = { name: 'f', memorySizeMb: 128, timeoutMs: 60_000, environment: {} }
 const open = new AbortController().signal
 
 test('an answer may not pause for longer than the gateway waits', async () => {

@@ -109,6 +109,15 @@ test('the request line and the header values have 10,240 bytes together', async 
   expect(bodyOf(far).error.code).toBe('invalid_request')
 })
 
+test('the path of a request that an authorizer is asked about is within what its ARN may have', async () => {
+  const url = await testGateway()
+  const before = `arn:aws:execute-api:us-east-1:000000000000:local/api/GET/sandbox/memory/v1/tasks/`.length
+  const get = (length: number) =>
+    fetch(`${url}/sandbox/memory/v1/tasks/${'a'.repeat(length)}`, { headers: { 'x-api-key': 'good' } })
+  expect((await get(1_600 - before)).status).toBe(200)
+  expect(await refusalOf(await get(1_601 - before))).toMatchObject({ status: 414, code: 'invalid_request' })
+})
+
 test('one connection serves many requests, refused ones with a body too', async () => {
   const url = await testGateway()
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })

@@ -1,6 +1,9 @@
 import type { APIGatewayRequestAuthorizerEvent } from 'aws-lambda'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createAuthorizer } from '../../lambdas/authorizer/handler.ts'
+import { ProviderUnavailableError } from '../../src/access/fetch-json.ts'
+import type { TokenAccess, TokenRecord } from '../../src/access/tokens.ts'
+import type { VerifiedKey } from '../../src/keys/store.ts'
 import type { ApiKeyRecord } from '../../src/keys/types.ts'
 
 const record: ApiKeyRecord = {
@@ -82,6 +85,53 @@ describe('a good key', () => {
   it.each(['x-api-key', 'X-API-KEY', 'X-Api-Key'])('is found as %s', async (name) => {
     expect((await authorizer(event({ [name]: ['good'] }))).principalId).toBe('key:key-1')
     expect((await authorizer(event(undefined, { [name]: 'good' }))).principalId).toBe('key:key-1')
+  })
+})
+
+describe('the requests of a caller are counted', () => {
+  const slots = { prefix: 'slot', count: 25 }
+  const slotFor = async (
+    verified: Partial<VerifiedKey>,
+    headers: Record<string, string[]> = { 'X-Api-Key': ['good'] },
+    tokens?: TokenAccess,
+  ) => {
+    const counting = createAuthorizer(async () => ({ ...record, ...verified }), tokens, slots)
+    return (await counting(event(headers))).usageIdentifierKey
+  }
+  const subject = (name: string): TokenAccess => ({
+    verify: async () => ({ subject: name, role: 'viewer', bindings: [] }) as unknown as TokenRecord,
+    decide: async () => 'granted',
+  })
+  const withToken = { Authorization: ['Bearer a.b.c'] }
+
+  it('by its number, so that as many keys as there are slots share none', async () => {
+    const found = await Promise.all(Array.from({ length: 25 }, (_, number) => slotFor({ number: number + 7 })))
+    expect(new Set(found).size).toBe(25)
+    expect(await slotFor({ number: 26 })).toBe('slot001')
+  })
+
+  it('by its id when it has no number', async () => {
+    expect(await slotFor({ id: 'a' })).toBe(await slotFor({ id: 'a' }))
+    const found = await Promise.all(Array.from({ length: 100 }, (_, id) => slotFor({ id: String(id) })))
+    expect(new Set(found).size).toBeGreaterThan(20)
+    expect(found).not.toContain('slot025')
+  })
+
+  it('by the subject of its token, unless there is a key too', async () => {
+    const [ann, ben] = await Promise.all(['ann', 'ben'].map((name) => slotFor({}, withToken, subject(name))))
+    expect(ann).toMatch(/^slot0(?:[01]\d|2[0-4])$/)
+    expect(ben).not.toBe(ann)
+    const both = { ...withToken, 'X-Api-Key': ['good'] }
+    expect(await slotFor({ number: 3 }, both, subject('ann'))).toBe('slot003')
+  })
+
+  it('by none of those while the identity provider cannot say who it is', async () => {
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+    const away: TokenAccess = {
+      ...subject('ann'),
+      verify: async () => Promise.reject(new ProviderUnavailableError('away')),
+    }
+    expect(await slotFor({ number: 3 }, withToken, away)).toBe('slot025')
   })
 })
 

@@ -1,9 +1,11 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { S3Client } from '@aws-sdk/client-s3'
 import type { Template } from 'aws-cdk-lib/assertions'
+import type { AuthorizerConfig } from '../../lambdas/authorizer/handler.ts'
 import type { BundlesRequester } from '../../lambdas/shared/bundles-config.ts'
 import type { SweepHandlerConfig } from '../../lambdas/shared/sweep-config.ts'
 import type { LocalStack } from '../../local/index.ts'
+import { slotsOf, synthesizeTemplate } from '../../local/template.ts'
 import { grants } from './grants.ts'
 
 /** Tells what functions ask of the table, the bucket and other functions, in IAM's words, as `RESOURCE ACTION`. */
@@ -17,7 +19,7 @@ export class CallRecorder {
   }
 
   /** A configuration for a function, whose clients tell what it calls. */
-  configOf(service: string): SweepHandlerConfig & BundlesRequester {
+  configOf(service: string): SweepHandlerConfig & BundlesRequester & Pick<AuthorizerConfig, 'slots'> {
     const { region, credentials, tableName, bucketName, dynamodbEndpoint, s3Endpoint } = this.#stack
     const dynamodb = new DynamoDBClient({ endpoint: dynamodbEndpoint, region, credentials: { ...credentials } })
     const s3 = new S3Client({
@@ -45,7 +47,8 @@ export class CallRecorder {
     const requestBundles = async () => {
       made.add('bundles lambda:InvokeFunction')
     }
-    return { dynamodb, s3, tableName, bucketName, startSweep, requestBundles }
+    const slots = slotsOf(synthesizeTemplate())
+    return { dynamodb, s3, tableName, bucketName, startSweep, requestBundles, slots }
   }
 
   /** Tells of presigned requests: they have the rights of the function that signed them. */

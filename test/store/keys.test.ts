@@ -17,7 +17,7 @@ describe('an API key', () => {
     const { key, record } = await keys.create(input)
     expect(key).toMatch(/^skp_[0-9a-f]{16}_[0-9a-f]{64}$/)
     expect(record).toEqual({ id: key.slice(4, 20), createdAt: time, rights: [], ...input })
-    expect(await keys.verify(key)).toEqual(record)
+    expect(await keys.verify(key)).toMatchObject(record)
     const { Items } = await engines.dynamodb.send(
       new QueryCommand({
         TableName: engines.tableName,
@@ -26,6 +26,15 @@ describe('an API key', () => {
       }),
     )
     expect(JSON.stringify(Items)).not.toContain(key.slice(21))
+  })
+
+  check('is numbered in its turn, and no number is given twice', async () => {
+    const made = await Promise.all(Array.from({ length: 8 }, () => keys.create(input)))
+    const verified = await Promise.all(made.map(({ key }) => keys.verify(key)))
+    const numbers = verified.map((record) => record?.number ?? 0).sort((left, right) => left - right)
+    expect(numbers).toEqual(numbers.map((_, index) => (numbers[0] ?? 0) + index))
+    const next = await keys.verify((await keys.create(input)).key)
+    expect(next?.number).toBe((numbers.at(-1) ?? 0) + 1)
   })
 
   check('is unknown when one digit of it differs', async () => {
@@ -62,7 +71,7 @@ describe('an API key', () => {
     const rights: Right[] = ['act_as_sandbox', 'act_for_users', 'act_as_sandbox']
     const { key, record } = await keys.create({ ...input, rights })
     expect(record.rights).toEqual(['act_for_users', 'act_as_sandbox'])
-    expect(await keys.verify(key)).toEqual(record)
+    expect(await keys.verify(key)).toMatchObject(record)
     await engines.dynamodb.send(
       new UpdateItemCommand({
         TableName: engines.tableName,
@@ -70,7 +79,7 @@ describe('an API key', () => {
         UpdateExpression: 'REMOVE rights',
       }),
     )
-    expect(await keys.verify(key)).toEqual({ ...record, rights: [] })
+    expect(await keys.verify(key)).toMatchObject({ ...record, rights: [] })
   })
 
   check('is listed with all others, oldest first', async () => {

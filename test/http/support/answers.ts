@@ -8,7 +8,7 @@ import { lambdaContext } from './events.ts'
 /** What a service answers to an event, as `fetch` gives it. */
 export type Answer = (event: APIGatewayProxyEvent, signal: AbortSignal) => Promise<Response>
 
-const model = { name: 'test', memorySizeMb: 512, timeoutMs: 60_000 }
+const model = { name: 'test', memorySizeMb: 512, timeoutMs: 60_000, environment: {} }
 const limits = { waitMs: 60_000, idleMs: 60_000 }
 
 /** Of a handler that gives its answer in one piece. */
