@@ -28,8 +28,8 @@ export interface CommandInput {
   timers: Timers
   /** Told, at most once, that the output cannot be logged. */
   onLogError: (error: unknown) => void
-  /** Ends at once what is no process of the command's own group. */
-  killOthers: () => void
+  /** Ends at once what runs elsewhere for a command that has ended. */
+  killOthers: () => Promise<void>
 }
 
 export interface Ended {
@@ -77,16 +77,12 @@ async function follow(child: ChildProcess, group: ProcessGroup, input: CommandIn
   const endAtTimeout = () => {
     timedOut = true
     group.send('SIGTERM')
-    callOff.push(
-      timers.after(GRACE_MS, () => {
-        group.send('SIGKILL')
-        killOthers()
-      }),
-    )
+    callOff.push(timers.after(GRACE_MS, () => group.send('SIGKILL')))
   }
   if (timeoutMs !== undefined) callOff.push(timers.after(timeoutMs, endAtTimeout))
   const [code, signal]: [number | null, NodeJS.Signals | null] = await exitOf(child)
   for (const cancel of callOff) cancel()
+  await killOthers()
   await group.end()
   await withinTime(output, child)
   return { exitCode: code ?? EXIT.signal + (signal ? constants.signals[signal] : 0), timedOut }

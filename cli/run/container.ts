@@ -54,12 +54,17 @@ export function containerArguments({ engine, image, name, workspace, env, comman
     '--interactive',
     `--name=${name}`,
     ...userArguments(engine),
-    `--mount=type=bind,source=${workspace},target=${CONTAINER_WORKSPACE}`,
+    `--mount=type=bind,${csvField(`source=${workspace}`)},target=${CONTAINER_WORKSPACE}`,
     `--workdir=${CONTAINER_WORKSPACE}`,
     ...Object.entries(env).map(([variable, value]) => `--env=${variable}=${value}`),
     image,
     ...command,
   ]
+}
+
+/** Engines read a mount as a line of CSV. */
+function csvField(text: string): string {
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 function userArguments({ name }: ContainerEngine): string[] {
@@ -68,7 +73,12 @@ function userArguments({ name }: ContainerEngine): string[] {
   return name === 'podman' ? ['--userns=keep-id'] : [`--user=${user}:${group}`]
 }
 
-/** Ends a container at once. One that has ended is no error. */
-export function killContainer({ program }: ContainerEngine, name: string): void {
-  execFile(program, ['kill', name], () => undefined)
+/** An engine that does not answer is not waited for any longer. */
+const KILL_MS = 10_000
+
+/** Ends a container at once, should its client have ended before it. One that has ended is no error. */
+export function killContainer({ program }: ContainerEngine, name: string, env: Environment): Promise<void> {
+  return new Promise((resolve) => {
+    execFile(program, ['kill', name], { env, timeout: KILL_MS }, () => resolve())
+  })
 }

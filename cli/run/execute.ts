@@ -77,7 +77,7 @@ function startWith(input: ExecuteInput, log: OutputLog): Promise<RunningCommand>
   if (!engine || plan.image === undefined) {
     const [program = '', ...args] = command
     const own = { ...context.env, ...env(places.workspace) }
-    return startCommand({ ...shared, program, args, env: own, killOthers: () => undefined })
+    return startCommand({ ...shared, program, args, env: own, killOthers: async () => undefined })
   }
   const name = `sandkeep-${record.sandboxId}`
   const args = containerArguments({
@@ -88,7 +88,7 @@ function startWith(input: ExecuteInput, log: OutputLog): Promise<RunningCommand>
     env: env(CONTAINER_WORKSPACE),
     command,
   })
-  const killOthers = () => killContainer(engine, name)
+  const killOthers = () => killContainer(engine, name, context.env)
   return startCommand({ ...shared, program: engine.program, args, env: context.env, killOthers })
 }
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { containerArguments, findEngine } from '../../cli/run/container.ts'
 import { parseMeta } from '../../cli/run/options.ts'
 import { joinLog, OutputLog } from '../../cli/run/output-log.ts'
@@ -58,9 +58,22 @@ test('meta may have any name', () => {
     tokens: { cached: 1, input: 2 },
     model: '3',
   })
-  for (const pair of ['=x', 'cost=', 'cost=NaN', 'tokens=', 'tokens.input=x']) {
+  for (const pair of ['=x', 'cost=', 'cost=NaN', 'tokens=', 'tokens.input=x', 'timed_out=x', 'snapshot_seq=1']) {
     expect(() => parseMeta([pair])).toThrow('--meta')
   }
+})
+
+test('tokens are an object whose numbers are numbers', () => {
+  for (const json of ['', '1', 'null', '"x"', '[]', '{', '{"input":"1"}', '{"output":true}', '{"input":{}}']) {
+    expect(() => parseMeta([`tokens=${json}`]), json).toThrow('--meta tokens')
+  }
+  expect(parseMeta(['tokens={"input":null,"output":0,"by":{"x":"y"}}'])).toEqual({
+    tokens: { input: null, output: 0, by: { x: 'y' } },
+  })
+  // What comes later counts.
+  expect(parseMeta(['tokens.input=1', 'tokens={"input":2}', 'tokens.output=3'])).toEqual({
+    tokens: { input: 2, output: 3 },
+  })
 })
 
 test('the command that saves a run can be pasted into a shell', () => {
@@ -183,23 +196,35 @@ describe('a container', () => {
     await expect(findEngine({})).rejects.toThrow('--image needs')
   })
 
-  test('has the workspace, and the command as it was given', () => {
+  test.each([
+    ['docker', 0, []],
+    ['docker', 1000, ['--user=1000:1001']],
+    ['podman', 0, []],
+    ['podman', 1000, ['--userns=keep-id']],
+  ] as const)('of %s, for the user %i, has the workspace, and the command as it was given', (name, user, expected) => {
+    vi.spyOn(process, 'getuid').mockReturnValue(user)
+    vi.spyOn(process, 'getgid').mockReturnValue(1001)
     const args = containerArguments({
-      engine: { name: 'docker', program: 'docker' },
+      engine: { name, program: `/bin/${name}` },
       image: 'node:24',
       name: 'n',
       workspace: '/tmp/w',
-      env: { SANDBOX_ID: 's' },
+      env: { SANDBOX_ID: 's', OTHER: 'a b' },
       command: ['npm', 'test', '--', '--x'],
     })
-    expect(args).toEqual(
-      expect.arrayContaining([
-        '--rm',
-        '--name=n',
-        '--mount=type=bind,source=/tmp/w,target=/workspace',
-        '--env=SANDBOX_ID=s',
-      ]),
+    vi.restoreAllMocks()
+    expect(args).toEqual([
+      ...['run', '--rm', '--init', '--interactive', '--name=n', ...expected],
+      ...['--mount=type=bind,source=/tmp/w,target=/workspace', '--workdir=/workspace'],
+      ...['--env=SANDBOX_ID=s', '--env=OTHER=a b', 'node:24', 'npm', 'test', '--', '--x'],
+    ])
+  })
+
+  test('may have a workspace of any name', () => {
+    const engine = { name: 'docker', program: 'docker' } as const
+    const workspace = '/tmp/a,"b"'
+    expect(containerArguments({ engine, image: 'i', name: 'n', workspace, env: {}, command: ['true'] })).toContain(
+      '--mount=type=bind,"source=/tmp/a,""b""",target=/workspace',
     )
-    expect(args.slice(-5)).toEqual(['node:24', 'npm', 'test', '--', '--x'])
   })
 })

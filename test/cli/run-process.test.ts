@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createClient, type SandkeepClient } from '../../client/index.ts'
 import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { spawnCommand } from './support/spawn.ts'
-import { makeTree, temporaryFolder } from './support/tree.ts'
+import { temporaryFolder } from './support/tree.ts'
 
 const MAIN = join(import.meta.dirname, '../../cli/main.ts')
 let stack: LocalStack
@@ -79,30 +79,20 @@ test("the input is the command's", { timeout: 120_000 }, async () => {
   expect(out).toBe('hello\n')
 })
 
-test('a container has the workspace, and signals reach it', { timeout: 120_000 }, async () => {
-  // Stands for an engine: runs the command in the folder that it is given.
-  const engine = `#!/bin/sh
-echo "$@" >> "$BASE/calls"
-[ "$1" = run ] || exit 0
-while [ "$1" != the-image ]; do
-  case "$1" in --mount=*) cd "$(echo "$1" | sed 's/.*source=\\(.*\\),target.*/\\1/')" ;; esac
-  shift
-done
-shift
-exec "$@"
-`
-  makeTree(base, { 'bin/docker': { text: engine, mode: 0o755 } })
-  const env = { PATH: `${join(base, 'bin')}:${process.env.PATH}` }
-  expect((await run(['--image', 'the-image', '--', 'sh', '-c', 'echo a > a; exit 4'], env)).code).toBe(4)
-  expect(await run(['--image', 'the-image', '--', 'cat', 'a'], env)).toMatchObject({ code: 0, stdout: 'a\n' })
-  expect(readFileSync(join(base, 'calls'), 'utf8')).toMatch(/^run --rm --init --interactive --name=sandkeep-\S+ /)
-
-  const stubborn = 'trap "" TERM; while :; do sleep 0.05; done'
-  const killed = await run(['--timeout', '1s', '--image', 'the-image', '--', 'sh', '-c', stubborn], env)
-  expect(killed.code).toBe(137)
-  expect(readFileSync(join(base, 'calls'), 'utf8')).toMatch(/^kill sandkeep-\S+$/m)
-
-  const none = await run(['--image', 'the-image', '--', 'true'], { PATH: join(base, 'home') })
-  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('--image needs docker or podman on the PATH') })
-  expect(await turnOf(4)).toBeNull()
+test('what the command makes unreadable keeps nothing from being saved', { timeout: 120_000 }, async () => {
+  for (const name of ['home', 'work']) mkdirSync(join(base, name))
+  for (const name of ['.', 'home', 'work', 'tmp']) chmodSync(join(base, name), 0o777)
+  for (const [turn, left] of ['.sandkeep/summary.md', '.sandkeep'].entries()) {
+    const script = `echo a > a; echo x > .sandkeep/summary.md; chmod 0 ${left}`
+    const outcome = await spawnCommand(['run', '--task', 't', '--', 'sh', '-c', script], {
+      cwd: join(base, 'work'),
+      env: environment(),
+      unprivileged: true,
+    })
+    expect(outcome).toMatchObject({ code: 0, stdout: '' })
+    // Nobody can look into that folder, so nobody can remove it.
+    expect(outcome.stderr.includes('could not be removed, and is not needed any more')).toBe(left === '.sandkeep')
+    expect(await turnOf(turn + 1)).toMatchObject({ summaryMd: '', artifacts: [{}, {}] })
+  }
+  expect((await run(['--', 'cat', 'a'])).stdout).toBe('a\n')
 })
