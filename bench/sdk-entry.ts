@@ -7,9 +7,9 @@ const clientPattern = /^(DynamoDB|S3|Lambda)Client$/
 
 /**
  * The source of a module that takes from the SDK just what the sources behind an entry point take, and creates the
- * clients as they do.
+ * clients as they do. Undefined: they take nothing of it.
  */
-export async function sdkEntry(entry: string): Promise<string> {
+export async function sdkEntry(entry: string): Promise<string | undefined> {
   const { metafile } = await build({
     entryPoints: [entry],
     bundle: true,
@@ -32,6 +32,7 @@ export async function sdkEntry(entry: string): Promise<string> {
     }
   }
   const used = [...imports].filter(([, names]) => names.size > 0)
+  if (used.length === 0) return undefined
   const names = used.flatMap(([, set]) => [...set])
   return [
     ...used.map(([module, set]) => `import { ${[...set].join(', ')} } from '${module}'`),
