@@ -25,7 +25,12 @@ import { findSnapshot, getWorkspace } from './read.ts'
 import type { CreateSandboxInput, SandboxRecord, SandboxSource } from './types.ts'
 import { fingerprintOf, type Origin, originOf, workspaceKeyOf } from './validate.ts'
 
-/** @throws InvalidInputError, NotFoundError */
+/**
+ * Where there is something to begin from it takes three requests to DynamoDB, or fewer, and a fourth with `reuse` when the
+ * sandbox has a key and the source is not just the latest of that key: then the sandbox to reuse, the source and the place
+ * in the key's order are each asked for by themselves. One more it takes for a snapshot that is kept though its sandbox is not.
+ * @throws InvalidInputError, NotFoundError
+ */
 export async function createSandbox(
   context: SandboxTable,
   input: CreateSandboxInput,

@@ -184,8 +184,9 @@ export function endOf(state: SandboxState, now: number): number | undefined {
   return state.endedAt ?? (statusAt(state, now) === 'expired' ? state.expiresAt : undefined)
 }
 
-/** Whether a sandbox ended so long ago that it reads as unknown. */
+/** Whether a sandbox ended so long ago that it reads as unknown, by this clock or by that of a sweep which removes it. */
 export function isPastRetention(state: SandboxState, now: number, retentionMs: number): boolean {
+  if (state.purging) return true
   const end = endOf(state, now)
   return end !== undefined && now >= end + retentionMs
 }

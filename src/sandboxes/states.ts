@@ -108,8 +108,13 @@ async function end(
   const expiry = sandbox.expiresAt
   const update: Update = {
     expression: 'SET #status = :next, #endedAt = :endedAt, #updatedAt = :updatedAt',
-    condition: `#status = :status AND ${expiry === undefined ? 'attribute_not_exists(#expiresAt)' : '#expiresAt = :expiresAt'}`,
-    names: { '#status': 'status', '#endedAt': 'endedAt', '#updatedAt': 'updatedAt', '#expiresAt': 'expiresAt' },
+    condition: `#status = :status AND attribute_not_exists(#purging) AND ${
+      expiry === undefined ? 'attribute_not_exists(#expiresAt)' : '#expiresAt = :expiresAt'
+    }`,
+    names: {
+      ...{ '#status': 'status', '#purging': 'purging', '#endedAt': 'endedAt' },
+      ...{ '#updatedAt': 'updatedAt', '#expiresAt': 'expiresAt' },
+    },
     values: {
       ...{ ':next': status, ':endedAt': endedAt, ':updatedAt': updatedAt, ':status': sandbox.status },
       ...(expiry !== undefined && { ':expiresAt': expiry }),

@@ -151,9 +151,9 @@ describe('without a source', () => {
 })
 
 describe('the requests to DynamoDB of', () => {
-  const create = async (input: Partial<CreateSandboxInput>, withKeyless = false) => {
+  const create = async (input: Partial<CreateSandboxInput>) => {
     const world = sandboxWorld(engines)
-    const { sandboxId } = await world.create(withKeyless ? {} : { taskId: 't' })
+    const { sandboxId } = await world.create({ taskId: 't' })
     await world.save(sandboxId, 'x')
     const source = input.source?.type === 'snapshot' ? { ...input.source, sandboxId, snapshotSeq: 1 } : input.source
     using counted = countRequests(engines.dynamodb)
@@ -168,11 +168,34 @@ describe('the requests to DynamoDB of', () => {
     ['reuse with a source', { taskId: 't', reuse: true, source: { type: 'workspace_latest' } }],
     ['the source of another task', { taskId: 'u', source: { type: 'workspace_latest', workspaceKey: 't' } }],
     ['one exact snapshot', { taskId: 't', source: { type: 'snapshot' } }],
+    ['one exact snapshot of another task', { taskId: 'u', source: { type: 'snapshot' } }],
     ['one exact snapshot, with reuse and no key', { reuse: true, source: { type: 'snapshot' } }],
   ])('a create from %s are at most three', async ([, input]) => {
     const { requests, sandbox } = await create(input)
     expect(sandbox.restore).not.toBeNull()
     expect(requests.length, requests.join()).toBeLessThanOrEqual(3)
+  })
+
+  test.for<[string, Partial<CreateSandboxInput>]>([
+    ['the source of another task', { taskId: 'u', source: { type: 'workspace_latest', workspaceKey: 't' } }],
+    ['one exact snapshot', { taskId: 't', source: { type: 'snapshot' } }],
+    ['one exact snapshot of another task', { taskId: 'u', source: { type: 'snapshot' } }],
+  ])('a create with reuse and a key from %s are four', async ([, input]) => {
+    const { requests, sandbox } = await create({ ...input, reuse: true })
+    expect(sandbox.restore).not.toBeNull()
+    expect(requests.map((name) => name.replace(/(Item)?s?Command$/, '')).sort()).toEqual(
+      ['Query', input.source?.type === 'snapshot' ? 'TransactGet' : 'Get', 'TransactWrite', 'Update'].sort(),
+    )
+  })
+
+  test('a reuse that finds one are two', async () => {
+    const world = sandboxWorld(engines)
+    const { sandboxId } = await world.create({ taskId: 't' })
+    await world.save(sandboxId, 'x')
+    using counted = countRequests(engines.dynamodb)
+    const source = { type: 'snapshot', sandboxId, snapshotSeq: 1 } as const
+    expect((await world.create({ taskId: 't', reuse: true, source })).sandboxId).toBe(sandboxId)
+    expect(counted.names).toEqual(['QueryCommand', 'GetItemCommand'])
   })
 
   test('a save are few, whatever the workspace holds', async () => {
