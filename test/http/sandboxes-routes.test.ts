@@ -133,6 +133,92 @@ describe('answers', () => {
     expect((await send(`GET /${id}`)).status).toBe(404)
   })
 
+  test.for(['expired', 'destroyed'])('of one that is %s refuse all but a last save, for 10 minutes', async (state) => {
+    const id = await create({ task_id: 't', ttl_seconds: 60 })
+    const save = (reason: string) => send(`POST /${id}/snapshots`, { body: { reason, files: [] } })
+    expect((await save('push')).body.snapshot_seq).toBe(1)
+    if (state === 'expired') time += 60_000
+    else await send(`DELETE /${id}`)
+    const refused = { code: `sandbox_${state}`, message: expect.stringContaining(`is ${state}`) }
+    const expectRefused = (answer: Awaited<ReturnType<typeof save>>) => {
+      expect(answer.status).toBe(409)
+      expect(errorOf(answer)).toMatchObject(refused)
+    }
+    for (const route of ['stop', 'start', 'renew']) expectRefused(await send(`POST /${id}/${route}`))
+    for (const reason of ['stop', 'autosave', 'push']) expectRefused(await save(reason))
+    time += 599_999
+    expect((await save('expiry')).body).toMatchObject({ snapshot_seq: 2, latest: true })
+    expect((await save('destroy')).body).toMatchObject({ snapshot_seq: 3, latest: true })
+    time += 1
+    for (const reason of ['expiry', 'destroy']) expectRefused(await save(reason))
+    expect((await send(`GET /${id}`)).body).toMatchObject({ status: state, latest_snapshot_seq: 3 })
+    expect((await send(`GET ?status=${state}&task_id=t`)).body.sandboxes).toHaveLength(1)
+    expect((await send(`DELETE /${id}`)).status).toBe(204)
+  })
+
+  test('of a create say what it begins from, or that this is not there', async () => {
+    const [mine, other, alone] = [await create({ task_id: 'mine' }), await create({ task_id: 'other' }), await create()]
+    for (const id of [other, other, alone]) {
+      expect((await send(`POST /${id}/snapshots`, { body: { reason: 'stop', files: [] } })).status).toBe(201)
+    }
+    const exact = (sandbox_id: string, snapshot_seq: number) => ({ type: 'snapshot', sandbox_id, snapshot_seq })
+    const latest = { type: 'workspace_latest' }
+    const begun = { sandbox_id: other, snapshot_seq: 2 }
+    const table: [body: object, source: object | null | number][] = [
+      [{ task_id: 'mine' }, null],
+      [{ task_id: 'other' }, null],
+      [{ task_id: 'other', restore_latest: false }, null],
+      [{ task_id: 'mine', restore_latest: true }, null],
+      [{ restore_latest: true }, null],
+      [
+        { task_id: 'other', restore_latest: true },
+        { ...latest, workspace_key: 'other', ...begun },
+      ],
+      [
+        { task_id: 'mine', source: latest },
+        { ...latest, workspace_key: 'mine' },
+      ],
+      [
+        { labels: { workspace_key: 'other' }, source: latest },
+        { ...latest, workspace_key: 'other', ...begun },
+      ],
+      [
+        { task_id: 'mine', source: { ...latest, workspace_key: 'other' } },
+        { ...latest, workspace_key: 'other', ...begun },
+      ],
+      [{ source: { ...latest, workspace_key: 'none' } }, { ...latest, workspace_key: 'none' }],
+      [{ source: latest }, 400],
+      [
+        { task_id: 'mine', source: exact(other, 1) },
+        { ...exact(other, 1), workspace_key: 'other' },
+      ],
+      [{ source: { ...exact(other, 1), ...latest } }, { ...exact(other, 1), ...latest, workspace_key: 'other' }],
+      [{ source: { ...exact(other, 1), workspace_key: 'other' } }, { ...exact(other, 1), workspace_key: 'other' }],
+      [{ source: { ...exact(other, 1), workspace_key: 'mine' } }, 404],
+      [
+        { source: exact(alone, 1), restore_latest: true },
+        { ...exact(alone, 1), workspace_key: null },
+      ],
+      [{ source: { ...exact(alone, 1), workspace_key: 'other' } }, 404],
+      [{ source: exact(other, 3) }, 404],
+      [{ source: exact(mine, 1) }, 404],
+      [{ source: exact(UNKNOWN, 1) }, 404],
+    ]
+    for (const [more, expected] of table) {
+      const what = JSON.stringify(more)
+      const { status, body } = await send('POST ', { body: { profile: 'p', ...more } })
+      if (typeof expected === 'number') {
+        expect(status, what).toBe(expected)
+        continue
+      }
+      expect(status, what).toBe(201)
+      expect(body.source, what).toEqual(expected)
+      const { sandbox_id, snapshot_seq } = body.source ?? {}
+      expect(body.restore, what).toEqual(sandbox_id === undefined ? null : { sandbox_id, snapshot_seq })
+      expect((await send(`GET /${body.sandbox_id}`)).body, what).toEqual(body)
+    }
+  })
+
   test('tell the blobs that are missing', async () => {
     const id = await create()
     const blobKey = `sandbox-files/sha256/${'a'.repeat(64)}`
