@@ -7,6 +7,15 @@ export const INLINE_LIMIT_BYTES = 4_194_304
 /** The largest request body that travels through S3. It bounds the memory of the function that reads it. */
 export const STAGED_LIMIT_BYTES = 67_108_864
 
+/** How many objects and arrays of a JSON body may stand in one another. */
+export const MAX_JSON_DEPTH = 1_000
+
+/**
+ * How many commas and opening brackets a JSON body may have: about as many as it has values. The manifest of 100,000
+ * files has 600,000. It bounds the memory of the function that parses the body.
+ */
+export const MAX_JSON_MARKS = 2_000_000
+
 /** How many blobs one exchange request may name. */
 export const EXCHANGE_LIMIT = 1_000
 

@@ -1,4 +1,4 @@
-import { parseJson, readJsonText, readQuery } from '../shared/body-text.ts'
+import { parseFixedJson, readJsonText, readQuery } from '../shared/body-text.ts'
 import type { ApiEvent, ApiMiddleware, ApiRequest } from '../shared/request.ts'
 import { readForm } from './form.ts'
 import { type FileAction, UPLOADS_PATH } from './routes.ts'
@@ -20,7 +20,7 @@ const readers: Record<FileAction, (event: ApiEvent) => unknown> = {
   list: readQuery,
   get: readQuery,
   delete: readQuery,
-  startUpload: (event) => parseJson(readJsonText(event)),
+  startUpload: (event) => parseFixedJson(readJsonText(event)),
   // What there is to say stands in the path: a body is not needed.
-  completeUpload: (event) => (event.body ? parseJson(readJsonText(event)) : {}),
+  completeUpload: (event) => (event.body ? parseFixedJson(readJsonText(event)) : {}),
 }

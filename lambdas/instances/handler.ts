@@ -19,7 +19,7 @@ export function createHandler(config: HandlerConfig): ApiHandler {
 export function createServiceHandler(instances: (call: Call) => SandboxInstanceStore): ApiHandler {
   return createApiHandler({
     routes: ROUTES,
-    body: [bodyText(), ...fixedJson()],
+    body: [bodyText(), fixedJson()],
     actions: {
       get: action(byKey, async ({ key }, call) => json(200, { record: await instances(call).get(key) })),
       upsert: action(upsert, async ({ record }, call) => {

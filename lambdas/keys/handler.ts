@@ -25,7 +25,7 @@ export function createHandler(config: HandlerConfig): ApiHandler {
 export function createServiceHandler(keys: KeyStore & KeyLookup): ApiHandler {
   return createApiHandler({
     routes: ROUTES,
-    body: [bodyText(), ...fixedJson()],
+    body: [bodyText(), fixedJson()],
     actions: {
       create: action(create, async (input, { principal }) => {
         const grants = input.rights.every((right) => hasRight(principal, right))

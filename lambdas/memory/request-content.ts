@@ -1,6 +1,6 @@
 import { InvalidInputError } from '../../src/errors.ts'
 import { checkContentType } from '../../src/memory/names.ts'
-import { parseJson, readBytes, readJsonText, readQuery } from '../shared/body-text.ts'
+import { parseFixedJson, readBytes, readJsonText, readQuery } from '../shared/body-text.ts'
 import { type ApiEvent, type ApiMiddleware, type ApiRequest, headerValues } from '../shared/request.ts'
 import { type MemoryAction, UPLOAD_PATH } from './routes.ts'
 
@@ -45,7 +45,7 @@ const readers: Record<MemoryAction, (event: ApiEvent) => unknown> = {
   getTurn: readQuery,
   putArtifact: readArtifact,
   getArtifact: readConditions,
-  startUpload: (event) => parseJson(readJsonText(event)),
+  startUpload: (event) => parseFixedJson(readJsonText(event)),
   completeUpload: nothing,
   listTasks: readQuery,
   getTask: readQuery,

@@ -1,6 +1,6 @@
 import { InvalidInputError } from '../../src/errors.ts'
-import { compactJson, duplicateMember, jsonMembers } from '../../src/json/source.ts'
-import { parseJson } from '../shared/body-text.ts'
+import { compactJson, jsonMembers } from '../../src/json/source.ts'
+import { checkNamesOnce, parseJson } from '../shared/body-text.ts'
 
 type JsonType = 'string' | 'number' | 'object'
 
@@ -28,8 +28,7 @@ const tokenTypes: Readonly<Record<string, JsonType>> = { input: 'number', output
 export function readTurn(text: string): { meta: string; summary: string } {
   const body = parseJson(text)
   if (!isObject(body)) throw new InvalidInputError('body', 'The body must be a JSON object.')
-  const twice = duplicateMember(text)
-  if (twice) throw new InvalidInputError(twice.join('.'), `${twice.join('.')} must stand once.`)
+  checkNamesOnce(text)
   for (const name of Object.keys(body)) {
     if (name !== 'meta' && name !== 'summary_md') throw new InvalidInputError(name, `${name} is not a known field.`)
   }

@@ -1,5 +1,7 @@
 import { InvalidInputError, PayloadTooLargeError, UnsupportedMediaTypeError } from '../../src/errors.ts'
-import { INLINE_LIMIT_BYTES } from '../../src/limits.ts'
+import { brokenJsonLimit } from '../../src/json/limits.ts'
+import { duplicateMember } from '../../src/json/source.ts'
+import { INLINE_LIMIT_BYTES, MAX_JSON_DEPTH, MAX_JSON_MARKS } from '../../src/limits.ts'
 import { type ApiEvent, type ApiMiddleware, type ApiRequest, headerValues } from './request.ts'
 
 const JSON_TYPE = 'application/json'
@@ -52,7 +54,19 @@ export function readJsonText(event: ApiEvent, upload?: string): string {
   if (types.length !== 1 || !jsonTypePattern.test(types[0] ?? '')) throw new UnsupportedMediaTypeError(JSON_TYPE)
   const bytes = readBytes(event, upload)
   if (bytes.length === 0) throw new InvalidInputError('body', 'The body is empty; it must be a JSON object.')
-  return decodeUtf8(bytes)
+  return checkJsonLimits(decodeUtf8(bytes))
+}
+
+const limitRules = {
+  depth: `The body may nest ${MAX_JSON_DEPTH} objects and arrays at most.`,
+  marks: `The body may have ${MAX_JSON_MARKS} commas and opening brackets at most.`,
+} as const
+
+/** @returns the text. @throws InvalidInputError (field `body`) naming the rule, before anything is parsed */
+export function checkJsonLimits(text: string): string {
+  const broken = brokenJsonLimit(text)
+  if (broken) throw new InvalidInputError('body', limitRules[broken])
+  return text
 }
 
 /**
@@ -86,4 +100,17 @@ export function parseJson(text: string): unknown {
   } catch (cause) {
     throw new InvalidInputError('body', 'The body is not valid JSON.', { cause })
   }
+}
+
+/** The same for bodies of fixed fields, in which no name may stand twice. @throws InvalidInputError naming the field */
+export function parseFixedJson(text: string): unknown {
+  const value = parseJson(text)
+  checkNamesOnce(text)
+  return value
+}
+
+/** Of text that is JSON. @throws InvalidInputError naming a member of an object that stands twice */
+export function checkNamesOnce(text: string): void {
+  const field = duplicateMember(text)?.join('.')
+  if (field !== undefined) throw new InvalidInputError(field, `${field} must stand once.`)
 }

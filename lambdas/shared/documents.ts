@@ -4,7 +4,7 @@ import { InvalidInputError, PayloadTooLargeError } from '../../src/errors.ts'
 import { STAGED_LIMIT_BYTES } from '../../src/limits.ts'
 import { retryTransient } from '../../src/table/transient.ts'
 import type { Scope } from '../../src/tenancy/scope.ts'
-import { decodeUtf8, parseJson } from './body-text.ts'
+import { checkJsonLimits, decodeUtf8, parseJson } from './body-text.ts'
 import type { ApiMiddleware, ApiRequest } from './request.ts'
 
 const uploadIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -19,7 +19,7 @@ export function documents(s3: S3Client, bucketName: string): ApiMiddleware {
     let body = parseJson(event.body ?? '')
     const scope = event.call?.scope
     if (scope && event.httpMethod !== 'GET' && isUploadReference(body))
-      body = parseJson(await readUpload(s3, bucketName, scope, body.upload_id))
+      body = parseJson(checkJsonLimits(await readUpload(s3, bucketName, scope, body.upload_id)))
     event.call = { ...event.call, body }
   }
   return { before: documentsBefore }

@@ -137,7 +137,7 @@ function decode(text: string, { start, end }: Span): string {
 }
 
 /** The index behind the string that begins at `start`. */
-function stringEnd(text: string, start: number): number {
+export function stringEnd(text: string, start: number): number {
   let index = start
   do {
     index = text.indexOf('"', index + 1)

@@ -111,7 +111,7 @@ test('an action gets what the middlewares found, and its answer may be one of `j
   const handler = createStreamHandler({
     routes: [{ ...route, action: 'run' }],
     actions: { run },
-    body: [bodyText(), ...fixedJson()],
+    body: [bodyText(), fixedJson()],
   })
   const good = await runOnLambda(handler, event({ body: { name: 'n' } }))
   expect(good.head).toMatchObject({ statusCode: 201, headers: { 'cache-control': 'no-store' } })

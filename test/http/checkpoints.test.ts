@@ -167,12 +167,14 @@ describe('append', () => {
     expect((await post('/head', { thread_id: 't' })).body).toStrictEqual({ head_id: 'a' })
   })
 
-  it('refuses a nesting that would overflow the stack', async () => {
+  it('takes a nesting of 1,000, and refuses a deeper one', async () => {
     const writer = await acquire('t')
-    const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`
+    const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
     const sent = JSON.stringify({ checkpoint: checkpoint('a', 't'), expected_head_id: null, writer })
-    const answer = await post('/append', sent.replace('"conversation":[]', `"conversation":${deep}`))
-    expect(answer).toMatchObject(refusal(400, 'INVALID_ENTRY'))
+    const append = (depth: number) =>
+      post('/append', sent.replace('"conversation":[]', `"conversation":${nested(depth)}`))
+    expect(await append(999)).toMatchObject({ status: 400, body: { error: { code: 'invalid_input', field: 'body' } } })
+    expect(await append(998)).toMatchObject({ status: 200 })
   })
 })
 

@@ -91,6 +91,16 @@ it('an uploaded body is held to the same rules', async () => {
   })
 })
 
+it.each([
+  ['1000', `{"thread_id":${'['.repeat(1_000)}${']'.repeat(1_000)}}`],
+  ['2000000', `{"thread_id":[${'[],'.repeat(3_000_000)}[]]}`],
+])('an uploaded body with more in it than may be parsed is refused, naming the limit: %s', async (limit, text) => {
+  expect(await post('/head', { upload_id: await stage(text) })).toMatchObject({
+    status: 400,
+    body: { error: { code: 'invalid_input', field: 'body', message: expect.stringContaining(limit) } },
+  })
+})
+
 it('an uploaded body that is not UTF-8 is refused', async () => {
   const upload_id = randomUUID()
   const { s3, bucketName } = api.engines

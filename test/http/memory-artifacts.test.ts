@@ -258,6 +258,14 @@ describe('an upload', () => {
     expect([status, json.error.code, json.error.field]).toStrictEqual([400, 'invalid_input', field])
   })
 
+  it('is refused when a field stands twice', async () => {
+    const { status, json } = await call('POST', `${PATH}/upload`, {
+      body: '{"size_bytes":1,"size_bytes":2}',
+      headers: { 'content-type': 'application/json' },
+    })
+    expect([status, json.error.field]).toStrictEqual([400, 'size_bytes'])
+  })
+
   it('is known under its own artifact and in its own scope only', async () => {
     const started = await start({ size_bytes: 1 })
     await send(started.json, Buffer.from('x'))
