@@ -16,7 +16,7 @@ const shell = tool({
   execute: ({ command }) =>
     new Promise((resolve) => {
       exec(command, { timeout: 120_000, maxBuffer: 1_000_000 }, (error, stdout, stderr) => {
-        resolve({ exit_code: error?.code ?? 0, output: `${stdout}${stderr}`.slice(-20_000) })
+        resolve({ exit_code: error?.code ?? (error ? 1 : 0), output: `${stdout}${stderr}`.slice(-20_000) })
       })
     }),
 })

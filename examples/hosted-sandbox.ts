@@ -8,7 +8,7 @@ import {
   sandboxFiles,
   sandboxOutputs,
   sandboxUpload,
-} from '../client/ai/index.ts'
+} from 'sandkeep/ai'
 
 /**
  * One turn of a conversation: Claude works on a file in its sandbox, in the same one as in the turn before if its id was
