@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import packageJson from 'sandkeep/package.json' with { type: 'json' }
+import { registerCost } from './commands/cost.ts'
 import { registerDiff } from './commands/diff.ts'
 import { registerDoctor } from './commands/doctor.ts'
 import { registerFiles } from './commands/files.ts'
@@ -86,6 +87,7 @@ export function createProgram(context: CommandContext): Command {
   registerMemory(program, context)
   registerKeys(program, context)
   registerDoctor(program, context)
+  registerCost(program, context)
   return program
 }
 

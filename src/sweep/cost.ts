@@ -1,11 +1,6 @@
-/** Public prices of us-east-1, in dollars a request or unit. Deletes are free. */
-const PRICES = {
-  readUnit: 0.125e-6,
-  writeUnit: 0.625e-6,
-  list: 5e-6,
-} as const
+import { PRICES } from '../cost/prices.ts'
 
-/** What requests cost, in dollars. */
+/** What requests cost, in dollars. Deletes are free. */
 export function requestCost(used: { readUnits: number; writeUnits: number; lists: number }): number {
-  return used.readUnits * PRICES.readUnit + used.writeUnits * PRICES.writeUnit + used.lists * PRICES.list
+  return used.readUnits * PRICES.readUnit + used.writeUnits * PRICES.writeUnit + used.lists * PRICES.s3Write
 }

@@ -1,0 +1,158 @@
+import {
+  BODY_BYTES_OF_FILE,
+  firstPush,
+  laterPush,
+  MOST_INLINE_FILES,
+  projectMd,
+  pull,
+  run,
+  sweep,
+  TURN,
+  type Use,
+} from './operations.ts'
+import { PRICES } from './prices.ts'
+
+/** How a deployment is used. What is a day's is of each thread, or task. */
+export interface Usage {
+  projects: number
+  /** Threads and tasks of all projects together. Each begins once in the month. */
+  threads: number
+  files: number
+  fileBytes: number
+  /** Of a save. */
+  changedFiles: number
+  appendsPerDay: number
+  restoresPerDay: number
+  /** Of `sandkeep run`: a restore, a save and a turn. */
+  runsPerDay: number
+  turnsPerDay: number
+  /** Of `project.md`. */
+  readsPerDay: number
+  /** How long checkpoints stay. */
+  keptDays: number
+  /** Whether restores leave the Region. */
+  outside: boolean
+  /** Whether the deployment has a key of its own. */
+  key: boolean
+  tracing: boolean
+}
+
+export interface CostLine {
+  item: string
+  amount: number
+  unit: string
+  /** Dollars a month. */
+  usd: number
+}
+
+/** What the stack has whether or not it is used; counted in the template by the tests. */
+export const FIXED = { alarmMetrics: 45, dashboards: 1, customMetrics: 6, functions: 13 } as const
+
+/** In MB. */
+export const MEMORY = { authorizer: 512, service: 1_769 } as const
+
+/** What cannot be measured but on AWS, and is assumed. */
+export const ASSUMED = {
+  /** Milliseconds of a run, in the mean, starts of new instances among them. */
+  authorizerMs: 10,
+  serviceMs: 50,
+  /** The line of the access log, that of the function, and Lambda's own of both functions. */
+  logBytesOfRequest: 2_000,
+  /** CloudWatch keeps a month of logs, compressed. */
+  logCompression: 0.15,
+} as const
+
+const DAYS = 30
+const HOURS = 730
+const GB = 1e9
+
+/** Dollars a month in us-east-1 for each thing that AWS bills, free tiers left out. */
+export function estimate(usage: Usage): CostLine[] {
+  const { threads, key, tracing } = usage
+  const use = monthlyUse(usage)
+  const stored = storedBytes(usage)
+  const requests = use.apiRequests
+  const logBytes = requests * ASSUMED.logBytesOfRequest
+  const gbSeconds =
+    (requests * (ASSUMED.authorizerMs * MEMORY.authorizer + ASSUMED.serviceMs * MEMORY.service)) / 1_024 / 1_000 +
+    use.backgroundGbSeconds
+  const background = usage.projects * DAYS + 2 * usage.runsPerDay * threads * DAYS
+  // DynamoDB asks for its key every five minutes for each caller at most; S3 asks as seldom, with keys of the bucket.
+  const keyRequests = key ? Math.min(2 * requests, FIXED.functions * 12 * HOURS) : 0
+  // A request a second, and of the others one in twenty.
+  const second = DAYS * 86_400
+  const traces = tracing ? Math.min(requests, second) + Math.max(0, requests - second) / 20 : 0
+  const line = (item: string, amount: number, unit: string, price: number): CostLine => ({
+    ...{ item, amount, unit },
+    usd: amount * price,
+  })
+  return [
+    line('API Gateway requests', requests, 'requests', PRICES.apiRequest),
+    line('Lambda requests', 2 * requests + background, 'runs', PRICES.functionRequest),
+    line('Lambda time', gbSeconds, 'GB-seconds', PRICES.functionGbSecond),
+    line('DynamoDB writes', use.writeUnits, 'units', PRICES.writeUnit),
+    line('DynamoDB reads', use.readUnits, 'units', PRICES.readUnit),
+    line('DynamoDB storage', stored.table / GB, 'GB', PRICES.tableGbMonth),
+    line('DynamoDB recovery', stored.table / GB, 'GB', PRICES.recoveryGbMonth),
+    line('S3 writes and lists', use.s3Writes, 'requests', PRICES.s3Write),
+    line('S3 reads', use.s3Reads, 'requests', PRICES.s3Read),
+    line('S3 storage', stored.bucket / GB, 'GB', PRICES.s3GbMonth),
+    line('transfer out', usage.outside ? bytesOut(usage) / GB : 0, 'GB', PRICES.outGb),
+    line('CloudWatch logs', logBytes / GB, 'GB', PRICES.logGb + ASSUMED.logCompression * PRICES.logGbMonth),
+    line('CloudWatch alarms', FIXED.alarmMetrics, 'metrics', PRICES.alarmMetricMonth),
+    line('CloudWatch dashboard', FIXED.dashboards, 'dashboard', PRICES.dashboardMonth),
+    // Written once a day, and paid by the hour.
+    line('CloudWatch metrics', (FIXED.customMetrics * DAYS) / HOURS, 'metrics', PRICES.customMetricMonth),
+    line('KMS key', key ? 1 : 0, 'key', PRICES.keyMonth),
+    line('KMS requests', keyRequests, 'requests', PRICES.keyRequest),
+    line('X-Ray traces', traces, 'traces', PRICES.trace),
+  ]
+}
+
+function monthlyUse(usage: Usage): Use {
+  const { projects, threads, files, fileBytes, changedFiles, keptDays } = usage
+  const checkpoints = 1 + (usage.appendsPerDay + usage.runsPerDay) * keptDays
+  const blobs = blobsOfThread(usage) * threads
+  const workspace = { files, fileBytes, projectBlobs: blobs / projects }
+  const ofThread = (perDay: number) => perDay * DAYS * threads
+  const begins = usage.appendsPerDay + usage.restoresPerDay + usage.runsPerDay > 0 ? threads : 0
+  const parts: Array<[times: number, use: Use]> = [
+    [begins, firstPush(workspace)],
+    [ofThread(usage.appendsPerDay), laterPush(workspace, changedFiles)],
+    [ofThread(usage.restoresPerDay), pull(workspace)],
+    [ofThread(usage.runsPerDay), run(workspace, changedFiles)],
+    [ofThread(usage.turnsPerDay), TURN],
+    [ofThread(usage.readsPerDay), projectMd(threads / projects)],
+    [projects * DAYS, sweep(workspace, (checkpoints * threads) / projects)],
+  ]
+  const total: Use = {
+    ...{ apiRequests: 0, readUnits: 0, writeUnits: 0, s3Writes: 0, s3Reads: 0, backgroundGbSeconds: 0 },
+  }
+  for (const [times, use] of parts) {
+    for (const name of Object.keys(total) as Array<keyof Use>) total[name] += times * use[name]
+  }
+  return total
+}
+
+/** Each save adds the contents of what changed. */
+function blobsOfThread({ files, changedFiles, appendsPerDay, runsPerDay, keptDays }: Usage): number {
+  return files + changedFiles * (appendsPerDay + runsPerDay) * keptDays
+}
+
+function storedBytes(usage: Usage): { table: number; bucket: number } {
+  const { threads, files, fileBytes, keptDays } = usage
+  const checkpoints = threads * (1 + (usage.appendsPerDay + usage.runsPerDay) * keptDays)
+  const inline = files <= MOST_INLINE_FILES
+  // The head of a workspace that runs restore is there twice: in blobs and in bundles.
+  const bundles = usage.runsPerDay > 0 ? threads * files * fileBytes : 0
+  const turns = threads * (usage.turnsPerDay + usage.runsPerDay) * keptDays
+  return {
+    table: checkpoints * (inline ? 6_000 : 1_500) + turns * 3_000,
+    bucket:
+      threads * blobsOfThread(usage) * fileBytes + bundles + (inline ? 0 : checkpoints * files * BODY_BYTES_OF_FILE),
+  }
+}
+
+function bytesOut({ threads, files, fileBytes, restoresPerDay, runsPerDay }: Usage): number {
+  return threads * DAYS * (restoresPerDay + runsPerDay) * files * fileBytes
+}
