@@ -15,7 +15,7 @@ interface SweepOptions extends ConnectionOptions {
 }
 
 export function registerSweep(program: Command, context: CommandContext): void {
-  withConnection(program.command('sweep'))
+  const command = withConnection(program.command('sweep'))
     .description('delete what no checkpoint uses any more, at any time')
     .option('--dry-run', 'count what would go, and change nothing')
     .addOption(new Option('--older-than <duration>', 'only what is older goes: 0s, 90m, 24h, 7d').default('24h'))
@@ -43,6 +43,33 @@ Examples:
       await session.output.result(describe(report), () => lines(report))
       refuseFailure(report)
     })
+  registerList(command, context)
+}
+
+function registerList(parent: Command, context: CommandContext): void {
+  withConnection(parent.command('list'))
+    .description('list the sweeps of the project, newest first, with what they left')
+    .option('--limit <number>', 'how many at most, 1 to 100', '20')
+    .addHelpText('after', '\nExample:\n  $ sandkeep sweep list --limit 5')
+    .action(async (_options: unknown, command: Command) => {
+      const options: ConnectionOptions & { limit: string } = command.optsWithGlobals()
+      if (!/^([1-9][0-9]?|100)$/.test(options.limit)) {
+        throw new UsageError('--limit should be a whole number from 1 to 100.')
+      }
+      const { client, output } = await openSession(context, options)
+      const reports = await client.sweeps.list({ limit: Number(options.limit) })
+      await output.result({ sweeps: reports.map(describe) }, () => reports.flatMap(listed))
+    })
+}
+
+/** A line, and one for each object that the storage would not delete. */
+function listed(report: SweepReport): string[] {
+  const { id, startedAt, state, dryRun, deleted, bytesFreed, failures } = report
+  const did = dryRun ? 'dry run' : `deleted ${count(deleted, 'object')}, ${formatBytes(bytesFreed)}`
+  return [
+    `${printable(id)}  ${isoTime(startedAt)}  ${state}  ${did}`,
+    ...failures.map(({ key, reason }) => `  not deleted: ${printable(key)}: ${printable(reason)}`),
+  ]
 }
 
 async function sweep(
