@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { build } from 'esbuild'
+import { sizes } from '../lib/function-sizes.ts'
 import { type AnthropicEndpoint, startAnthropic } from '../test/ai/support/anthropic-endpoint.ts'
 import { bash, text } from '../test/ai/support/messages.ts'
 import { startEngines } from '../test/support/engines.ts'
@@ -31,7 +32,7 @@ export async function filesProxy(): Promise<BenchResult> {
     }
     const script = await bundle(folder)
     const env = { BENCH_PROXY: JSON.stringify(task) }
-    const { stdout } = await runNode(script, [], { flags: ['--expose-gc'], env })
+    const { stdout } = await runNode(script, [], { flags: ['--expose-gc', ...sizes.proxy.nodeOptions.split(' ')], env })
     return resultOf(JSON.parse(stdout) as ProxyOutcome)
   } finally {
     await Promise.all([engines.stop(), endpoint.stop()])

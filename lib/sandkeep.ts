@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy, Stack, Token } from 'aws-cdk-lib'
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions'
 import { Policy, type PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
@@ -17,17 +17,19 @@ import { ROUTES as memoryRoutes } from '../lambdas/memory/routes.ts'
 import { ROUTES as openapiRoutes } from '../lambdas/openapi/routes.ts'
 import { ROUTES as projectMdRoutes } from '../lambdas/project-md/routes.ts'
 import { ROUTES as sandboxRoutes } from '../lambdas/sandboxes/routes.ts'
-import { checkOidc, type OidcSettings, oidcToEnvironment } from '../src/access/settings.ts'
+import type { OidcSettings } from '../src/access/settings.ts'
 import { OBJECT_PREFIXES } from '../src/blobs/object-keys.ts'
 import { ENVIRONMENT } from '../src/environment.ts'
 import { slotsToEnvironment } from '../src/keys/throttle-slots.ts'
-import { isRetention, MEMORY_RETENTION_SECONDS, RETENTION_RULE, SANDBOX_RETENTION_SECONDS } from '../src/limits.ts'
+import { MEMORY_RETENTION_SECONDS, SANDBOX_RETENTION_SECONDS } from '../src/limits.ts'
 import { acknowledge } from './acknowledge.ts'
 import { Alarms } from './alarms.ts'
-import { type ApiDomain, INTEGRATION_TIMEOUT, SandkeepApi, type ServiceRoutes, STREAM_TIMEOUT } from './api.ts'
+import { type ApiDomain, SandkeepApi, type ServiceRoutes } from './api.ts'
 import { SandkeepBucket } from './bucket.ts'
 import { checkCorsOrigins } from './cors-origins.ts'
 import { SandkeepDashboard } from './dashboard.ts'
+import { filesEnvironment, oidcEnvironment, retention, secretArnOf } from './function-environment.ts'
+import { sizes } from './function-sizes.ts'
 import { fileProvider, invocation, permissions } from './permissions.ts'
 import { ServiceFunction, type ServiceFunctionProps, type ServiceName } from './service-function.ts'
 import { SweepSchedule } from './sweep-schedule.ts'
@@ -177,12 +179,7 @@ export class Sandkeep extends Construct {
     const sweep = makeFunction('Sweep', 'sweep', {
       description: 'Removes what no checkpoint uses.',
       ...sizes.sweep,
-      // Of the million keys that pass by few stay: without these V8 lets them pile up before it looks.
-      environment: {
-        NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=256',
-        ...sandboxRetention,
-        ...filesEnvironment(props),
-      },
+      environment: { ...sandboxRetention, ...filesEnvironment(props) },
       statements: props.anthropic ? fileProvider(secretArnOf(props.anthropic), table) : [],
       // A sweep that failed goes on where it was with the next one.
       retryAttempts: 0,
@@ -272,9 +269,7 @@ export class Sandkeep extends Construct {
       {
         handler: makeFunction('ProjectMd', 'project-md', {
           description: 'The memory of a project as one document.',
-          ...sizes.streaming,
-          // What it reads is written and done with at once: without this V8 lets 60 MB of it pile up before it looks.
-          environment: { NODE_OPTIONS: '--max-semi-space-size=2 --max-old-space-size=256' },
+          ...sizes.document,
         }),
         routes: projectMdRoutes,
         streams: true,
@@ -328,63 +323,10 @@ function objectGrants(bucket: SandkeepBucket): Record<string, string> {
   return Object.fromEntries(rules.map((rule) => [rule, reason]))
 }
 
-/** @throws InvalidInputError naming a wrong setting; what is known only at the deployment is checked by the function */
-function oidcEnvironment(oidc: OidcSettings | undefined): Record<string, string> {
-  if (oidc === undefined) return {}
-  if (!Token.isUnresolved(JSON.stringify(oidc))) checkOidc(oidc)
-  return oidcToEnvironment(oidc)
-}
-
-/** In seconds. @throws Error naming a property that is too short */
-function retention(name: 'memoryRetention' | 'sandboxRetention', props: SandkeepProps, standard: number): string {
-  const seconds = props[name]?.toSeconds() ?? standard
-  if (!isRetention(seconds)) throw new Error(`${name} must be ${RETENTION_RULE}.`)
-  return String(seconds)
-}
-
-function filesEnvironment({ anthropic, filesBackend }: SandkeepProps): Record<string, string> {
-  if (filesBackend === 'anthropic' && !anthropic) {
-    throw new Error('filesBackend: with "anthropic" the property anthropic is needed.')
-  }
-  return {
-    ...(filesBackend && { [ENVIRONMENT.filesBackend]: filesBackend }),
-    ...(anthropic && { [ENVIRONMENT.anthropicSecret]: anthropic.secret.secretArn }),
-    ...(anthropic?.baseUrl !== undefined && { [ENVIRONMENT.anthropicBaseUrl]: anthropic.baseUrl }),
-  }
-}
-
-/** As it stands in policies: the whole ARN ends in six random characters. */
-function secretArnOf({ secret }: AnthropicProps): string {
-  return secret.secretFullArn ?? `${secret.secretArn}-??????`
-}
-
 type FunctionProps = Pick<
   ServiceFunctionProps,
-  'description' | 'memorySize' | 'timeout' | 'environment' | 'retryAttempts'
+  'description' | 'memorySize' | 'timeout' | 'nodeOptions' | 'environment' | 'retryAttempts'
 > & {
   /** What it may do besides its work on the table and the bucket. */
   readonly statements?: PolicyStatement[]
 }
-
-interface FunctionSize {
-  /** In MB. CPU comes with it: 1,769 MB is one core. */
-  readonly memorySize: number
-  readonly timeout: Duration
-}
-
-const sizes = {
-  // It reads one item, and may ask the identity provider; a request that waits longer would have no time left for its
-  // service.
-  authorizer: { memorySize: 512, timeout: Duration.seconds(10) },
-  bundles: { memorySize: 1_769, timeout: Duration.minutes(15) },
-  checkpoints: { memorySize: 1_769, timeout: INTEGRATION_TIMEOUT },
-  // It holds a file of 32 MiB three times when it goes on to Anthropic.
-  files: { memorySize: 1_024, timeout: INTEGRATION_TIMEOUT },
-  // What it waits for is Anthropic; a whole core makes the first byte come soon.
-  proxy: { memorySize: 1_769, timeout: STREAM_TIMEOUT },
-  // It has its answer at hand.
-  small: { memorySize: 256, timeout: INTEGRATION_TIMEOUT },
-  standard: { memorySize: 512, timeout: INTEGRATION_TIMEOUT },
-  streaming: { memorySize: 512, timeout: STREAM_TIMEOUT },
-  sweep: { memorySize: 1_024, timeout: Duration.minutes(15) },
-} satisfies Record<string, FunctionSize>

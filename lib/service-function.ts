@@ -31,8 +31,11 @@ export type ServiceName =
 export interface ServiceFunctionProps {
   readonly service: ServiceName
   readonly description: string
+  /** In MB. */
   readonly memorySize: number
   readonly timeout: Duration
+  /** For the engine that runs the function. @default its own */
+  readonly nodeOptions?: string
   readonly tableName: string
   readonly bucketName: string
   readonly logRetention: RetentionDays
@@ -85,6 +88,7 @@ export class ServiceFunction extends NodejsFunction {
         [ENVIRONMENT.bucketName]: props.bucketName,
         POWERTOOLS_SERVICE_NAME: props.service,
         POWERTOOLS_LOG_LEVEL: 'INFO',
+        ...(props.nodeOptions !== undefined && { NODE_OPTIONS: props.nodeOptions }),
         ...props.environment,
       },
       ...(props.retryAttempts !== undefined && { retryAttempts: props.retryAttempts }),
