@@ -5,7 +5,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { StackAddresses } from './stack-process.ts'
 
-/** Where a test of restic keeps its repository and its cache. */
+/** restic with a repository and a cache of its own. */
 export interface Restic {
   version: string
   init(): Promise<void>
@@ -13,15 +13,20 @@ export interface Restic {
   backup(folder: string): Promise<number>
   /** Restores the latest backup as a machine that has nothing of it: its cache is empty. @returns milliseconds */
   restore(folder: string): Promise<number>
+  /** Deletes all backups but the newest, with what only they use. @returns milliseconds */
+  forget(): Promise<number>
 }
 
-/** restic over the stack's own bucket; null where it is not installed. `folder`: for its caches. */
-export async function findRestic(stack: StackAddresses, folder: string): Promise<Restic | null> {
+/**
+ * restic over the stack's own bucket; null where it is not installed. `folder`: for its caches; `name`: of the
+ * repository.
+ */
+export async function findRestic(stack: StackAddresses, folder: string, name = 'peer-restic'): Promise<Restic | null> {
   const { s3Endpoint, bucketName, credentials } = stack
   const env = {
     PATH: process.env.PATH ?? '',
     HOME: folder,
-    RESTIC_REPOSITORY: `s3:${s3Endpoint}/${bucketName}/restic`,
+    RESTIC_REPOSITORY: `s3:${s3Endpoint}/${bucketName}/${name}`,
     RESTIC_PASSWORD: 'bench',
     AWS_ACCESS_KEY_ID: credentials.accessKeyId,
     AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
@@ -53,5 +58,6 @@ export async function findRestic(stack: StackAddresses, folder: string): Promise
       await rm(empty, { recursive: true })
       return ms
     },
+    forget: async () => (await run(['forget', '--keep-last', '1', '--prune'], cache)).ms,
   }
 }

@@ -1,4 +1,5 @@
 import type { ConsumedCapacity } from '@aws-sdk/client-dynamodb'
+import { PRICES } from '../../src/cost/prices.ts'
 
 /** What a client has asked of DynamoDB and S3, as they were asked: repeats of the SDK count too. */
 export interface Used {
@@ -30,9 +31,6 @@ interface Context {
 }
 
 const READS = /^(Get|BatchGet|TransactGet|Query|Scan)/
-
-/** Public prices of us-east-1, in dollars. Bytes within the Region are free. */
-const PRICES = { readUnit: 0.125e-6, writeUnit: 0.625e-6, put: 5e-6, get: 0.4e-6 }
 
 /** Counts what clients use; DynamoDB itself says how many units a request took. */
 export class ClientMeter {
@@ -80,5 +78,5 @@ function none(): Used {
 }
 
 export function costOf({ readUnits, writeUnits, puts, gets }: Omit<Used, 'tableRequests' | 'bytes'>): number {
-  return readUnits * PRICES.readUnit + writeUnits * PRICES.writeUnit + puts * PRICES.put + gets * PRICES.get
+  return readUnits * PRICES.readUnit + writeUnits * PRICES.writeUnit + puts * PRICES.s3Write + gets * PRICES.s3Read
 }

@@ -7,6 +7,7 @@ import {
   pull,
   run,
   sweep,
+  TABLE_BYTES,
   TURN,
   type Use,
 } from './operations.ts'
@@ -66,6 +67,25 @@ const DAYS = 30
 const HOURS = 730
 const GB = 1e9
 
+/** Dollars for the requests of one operation, with the time and the logs of its functions. */
+export function dollarsOf(use: Use): number {
+  return (
+    use.apiRequests * (PRICES.apiRequest + 2 * PRICES.functionRequest) +
+    gbSecondsOf(use) * PRICES.functionGbSecond +
+    use.readUnits * PRICES.readUnit +
+    use.writeUnits * PRICES.writeUnit +
+    use.s3Writes * PRICES.s3Write +
+    use.s3Reads * PRICES.s3Read +
+    ((use.apiRequests * ASSUMED.logBytesOfRequest) / GB) * PRICES.logGb
+  )
+}
+
+function gbSecondsOf({ apiRequests, backgroundGbSeconds }: Use): number {
+  const { authorizerMs, serviceMs } = ASSUMED
+  const mbMs = authorizerMs * MEMORY.authorizer + serviceMs * MEMORY.service
+  return (apiRequests * mbMs) / 1_024 / 1_000 + backgroundGbSeconds
+}
+
 /** Dollars a month in us-east-1 for each thing that AWS bills, free tiers left out. */
 export function estimate(usage: Usage): CostLine[] {
   const { threads, key, tracing } = usage
@@ -73,9 +93,6 @@ export function estimate(usage: Usage): CostLine[] {
   const stored = storedBytes(usage)
   const requests = use.apiRequests
   const logBytes = requests * ASSUMED.logBytesOfRequest
-  const gbSeconds =
-    (requests * (ASSUMED.authorizerMs * MEMORY.authorizer + ASSUMED.serviceMs * MEMORY.service)) / 1_024 / 1_000 +
-    use.backgroundGbSeconds
   const background = usage.projects * DAYS + 2 * usage.runsPerDay * threads * DAYS
   // DynamoDB asks for its key every five minutes for each caller at most; S3 asks as seldom, with keys of the bucket.
   const keyRequests = key ? Math.min(2 * requests, FIXED.functions * 12 * HOURS) : 0
@@ -89,7 +106,7 @@ export function estimate(usage: Usage): CostLine[] {
   return [
     line('API Gateway requests', requests, 'requests', PRICES.apiRequest),
     line('Lambda requests', 2 * requests + background, 'runs', PRICES.functionRequest),
-    line('Lambda time', gbSeconds, 'GB-seconds', PRICES.functionGbSecond),
+    line('Lambda time', gbSecondsOf(use), 'GB-seconds', PRICES.functionGbSecond),
     line('DynamoDB writes', use.writeUnits, 'units', PRICES.writeUnit),
     line('DynamoDB reads', use.readUnits, 'units', PRICES.readUnit),
     line('DynamoDB storage', stored.table / GB, 'GB', PRICES.tableGbMonth),
@@ -147,7 +164,7 @@ function storedBytes(usage: Usage): { table: number; bucket: number } {
   const bundles = usage.runsPerDay > 0 ? threads * files * fileBytes : 0
   const turns = threads * (usage.turnsPerDay + usage.runsPerDay) * keptDays
   return {
-    table: checkpoints * (inline ? 6_000 : 1_500) + turns * 3_000,
+    table: checkpoints * (inline ? TABLE_BYTES.inline : TABLE_BYTES.other) + turns * 3_000,
     bucket:
       threads * blobsOfThread(usage) * fileBytes + bundles + (inline ? 0 : checkpoints * files * BODY_BYTES_OF_FILE),
   }

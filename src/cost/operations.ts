@@ -26,6 +26,8 @@ export interface Workspace {
 export const MOST_INLINE_FILES = 100
 /** The bytes of that object for each file: 32 of its hash, the others of its path, size and mode. */
 export const BODY_BYTES_OF_FILE = 60
+/** The bytes of a checkpoint in the table, by whether it holds those itself. */
+export const TABLE_BYTES = { inline: 5_000, other: 1_000 } as const
 
 const LIST_PAGE = 1_000
 /** Fewer keys are looked up one by one: see `src/blobs/look-up.ts`. */
@@ -38,8 +40,8 @@ const isInline = (files: number) => files <= MOST_INLINE_FILES
 const exchanges = (keys: number) => Math.ceil(keys / EXCHANGE_LIMIT)
 
 /** `sandkeep push` of a folder as the first checkpoint of a thread. */
-export function firstPush({ files }: Workspace): Use {
-  const uploads = lookUps(files, 0)
+export function firstPush({ files, projectBlobs }: Workspace): Use {
+  const uploads = lookUps(files, projectBlobs - files)
   return {
     apiRequests: 3 + exchanges(files),
     readUnits: 4 + exchanges(files),
@@ -55,7 +57,7 @@ export function laterPush({ files, projectBlobs }: Workspace, changed: number): 
   const uploads = lookUps(changed, projectBlobs)
   return {
     apiRequests: 4 + exchanges(changed),
-    readUnits: (isInline(files) ? 9 : 8) + exchanges(changed),
+    readUnits: 8 + exchanges(changed),
     writeUnits: isInline(files) ? 16 : 8,
     s3Writes: changed + bodies(files) + uploads.lists,
     s3Reads: bodies(files) + uploads.heads,
@@ -106,7 +108,7 @@ export function projectMd(tasks: number): Use {
 
 /** A sweep of one project in which something is to be deleted. */
 export function sweep({ files, projectBlobs }: Workspace, checkpoints: number): Use {
-  const itemBytes = isInline(files) ? 6_000 : 1_000
+  const itemBytes = isInline(files) ? TABLE_BYTES.inline : TABLE_BYTES.other
   return {
     apiRequests: 0,
     readUnits: 30 + Math.ceil((2 * checkpoints * itemBytes) / 4_096),
@@ -124,16 +126,15 @@ function bodies(files: number): number {
 
 /** How many requests it takes to see which of so many keys are there, in a project of so many blobs. */
 export function lookUps(keys: number, projectBlobs: number): { lists: number; heads: number } {
-  const pages = Math.max(1, Math.ceil(projectBlobs / LIST_PAGE))
   let [lists, heads] = [0, 0]
   for (let rest = keys; rest > 0; rest -= EXCHANGE_LIMIT) {
-    const batch = Math.min(rest, EXCHANGE_LIMIT)
-    if (batch < WORTH_A_PAGE) heads += batch
-    else if (batch / pages >= WORTH_A_PAGE) lists += pages
-    else {
+    let [wanted, ahead] = [Math.min(rest, EXCHANGE_LIMIT), projectBlobs]
+    for (let covered = wanted; wanted >= WORTH_A_PAGE && covered >= WORTH_A_PAGE; ahead -= LIST_PAGE) {
+      covered = ahead <= LIST_PAGE ? wanted : Math.floor((wanted * LIST_PAGE) / ahead)
+      wanted -= covered
       lists += 1
-      heads += Math.ceil(batch * (1 - 1 / pages))
     }
+    heads += wanted
   }
   return { lists, heads }
 }

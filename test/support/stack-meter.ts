@@ -18,8 +18,9 @@ export interface StackUse {
   /** GET and HEAD. */
   s3Reads: number
   s3Deletes: number
-  /** Of the S3 requests, those that came from outside. */
-  outside: number
+  /** Of the S3 requests, those that came from outside: PUTs, and all others. */
+  uploads: number
+  downloads: number
   /** Bodies that came from outside, to the API and to S3. */
   bytesIn: number
   /** Bodies of the answers to those. */
@@ -28,7 +29,7 @@ export interface StackUse {
 
 const NOTHING: StackUse = {
   ...{ api: 0, readUnits: 0, writeUnits: 0, dynamodb: 0 },
-  ...{ s3Writes: 0, s3Reads: 0, s3Deletes: 0, outside: 0, bytesIn: 0, bytesOut: 0 },
+  ...{ s3Writes: 0, s3Reads: 0, s3Deletes: 0, uploads: 0, downloads: 0, bytesIn: 0, bytesOut: 0 },
 }
 
 export interface MeteredStack {
@@ -76,7 +77,7 @@ export async function startMetered(
     if (port === s3) {
       use[kindOf(request)] += 1
       if (!isOutside(request.url ?? '')) return
-      use.outside += 1
+      use[request.method === 'PUT' ? 'uploads' : 'downloads'] += 1
       countBytes(request, response)
     }
     if (port === dynamodb) {
@@ -110,7 +111,7 @@ export async function startMetered(
 function kindOf({ method, url = '' }: IncomingMessage): 's3Reads' | 's3Writes' | 's3Deletes' {
   // One that deletes many is charged as nothing too.
   if (method === 'DELETE' || (method === 'POST' && /[?&]delete(?:[=&]|$)/.test(url))) return 's3Deletes'
-  const isList = /^\/[^/]+\/?(?:\?|$)/.test(url)
+  const isList = /^\/[^/]+\/?(?:\?(?!location)|$)/.test(url)
   return (method === 'GET' || method === 'HEAD') && !isList ? 's3Reads' : 's3Writes'
 }
 

@@ -1,0 +1,149 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3'
+import { dollarsOf } from '../../src/cost/estimate.ts'
+import { buildCommand, type StackProcess, startStackProcess } from '../command-line.ts'
+import { median, type Row } from '../harness.ts'
+import { findRestic } from '../restic.ts'
+import { changeFiles, writeWorkspace } from '../sample-workspace.ts'
+import type { RequestCounts } from '../stack-process.ts'
+import type { Contender } from './contender.ts'
+import { pushAndPull, saveAndRestore } from './sandkeep.ts'
+import { tarScript } from './tar.ts'
+
+const SHAPE = { files: 5_000, bytes: 20_000 }
+const CHANGES = 10
+const ROUNDS = 3
+
+const WORKS = {
+  first: 'first save, 5,000 files, 100 MB',
+  again: `save after ${CHANGES} changes`,
+  restore: 'restore',
+  remove: 'delete the first save',
+} as const
+
+type Work = keyof typeof WORKS
+
+interface Sample {
+  ms: number
+  counts: RequestCounts
+  storedBytes: number
+}
+
+/** Samples of a work, by who did it. */
+type Samples = Record<Work, Map<string, Sample[]>>
+
+/** A workspace kept by Sandkeep, restic and a tar script, work by work, each over the same S3, in turns. */
+export async function compareWorkspaces(): Promise<Row[]> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'sandkeep-peers-'))
+  await buildCommand()
+  const stack = await startStackProcess()
+  const samples: Samples = { first: new Map(), again: new Map(), restore: new Map(), remove: new Map() }
+  try {
+    const workspace = path.join(folder, 'workspace')
+    await writeWorkspace(workspace, SHAPE)
+    let isComplete = true
+    for (let round = 0; round < ROUNDS; round++) {
+      const place = path.join(folder, `round-${round}`)
+      const restic = await resticContender(stack, place, round)
+      isComplete = restic !== null
+      const contenders = [
+        pushAndPull(stack, path.join(place, 'push'), `push-${round}`),
+        await saveAndRestore(stack, path.join(place, 'run'), `run-${round}`),
+        ...(restic ? [restic] : []),
+        tarScript(stack, `peer-tar-${round}`),
+      ]
+      await compareOnce(stack, { contenders, workspace, place, round }, samples)
+    }
+    return [
+      ...(Object.keys(WORKS) as Work[]).flatMap((work) => rowsOf(work, samples[work])),
+      ...(isComplete ? [] : [{ what: 'restic is not installed: nothing to compare with' }]),
+    ]
+  } finally {
+    await stack.stop()
+    await rm(folder, { recursive: true })
+  }
+}
+
+async function resticContender(stack: StackProcess, place: string, round: number): Promise<Contender | null> {
+  const name = `peer-restic-${round}`
+  const restic = await findRestic(stack, path.join(place, 'restic'), name)
+  if (!restic) return null
+  await restic.init()
+  const { backup, restore, forget } = restic
+  return { who: 'restic', prefixes: [name], first: backup, again: backup, restore, remove: forget }
+}
+
+async function compareOnce(
+  stack: StackProcess,
+  input: { contenders: readonly Contender[]; workspace: string; place: string; round: number },
+  samples: Samples,
+): Promise<void> {
+  const { contenders, workspace, place, round } = input
+  const measure = async (work: Work, each: Contender, run: () => Promise<number>) => {
+    await stack.takeCounts()
+    const ms = await run()
+    const counts = await stack.takeCounts()
+    const kept = samples[work].get(each.who) ?? []
+    samples[work].set(each.who, [...kept, { ms, counts, storedBytes: await storedBytes(stack, each) }])
+    await each.settled?.()
+  }
+  try {
+    for (const each of contenders) await measure('first', each, () => each.first(workspace))
+    await changeFiles(workspace, { ...SHAPE, changes: CHANGES, generation: `round ${round}` })
+    for (const each of contenders) await measure('again', each, () => each.again(workspace))
+    for (const [index, each] of contenders.entries()) {
+      await measure('restore', each, () => each.restore(path.join(place, `target-${index}`)))
+    }
+    for (const each of contenders) {
+      const { remove } = each
+      if (remove) await measure('remove', each, () => remove())
+    }
+  } finally {
+    for (const { stop } of contenders) stop?.()
+  }
+}
+
+async function storedBytes(stack: StackProcess, { prefixes }: Contender): Promise<number> {
+  const { s3Endpoint: endpoint, bucketName: Bucket, credentials } = stack
+  const client = new S3Client({ endpoint, region: 'us-east-1', credentials, forcePathStyle: true })
+  let bytes = 0
+  for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket })) {
+    for (const { Key = '', Size = 0 } of Contents) if (prefixes.some((prefix) => Key.includes(prefix))) bytes += Size
+  }
+  client.destroy()
+  return bytes
+}
+
+function rowsOf(work: Work, samples: ReadonlyMap<string, Sample[]>): Row[] {
+  return [...samples].map(([who, ofWho]) => {
+    const last = ofWho.at(-1)
+    if (!last) throw new Error('Nothing was measured.')
+    const { counts, storedBytes: stored } = last
+    return {
+      what: WORKS[work],
+      who,
+      seconds: median(ofWho.map(({ ms }) => ms)) / 1_000,
+      'API requests': counts.api,
+      'S3 requests': counts.s3Writes + counts.s3Reads + counts.s3Deletes,
+      'MB sent': counts.bytesIn / 1e6,
+      'MB received': counts.bytesOut / 1e6,
+      'MB stored': stored / 1e6,
+      '$ a million': 1e6 * dollarsOf({ ...counts, apiRequests: counts.api, backgroundGbSeconds: 0 }),
+      ...(who.startsWith('sandkeep') ? {} : marks(ofWho, samples)),
+    }
+  })
+}
+
+/** Where Sandkeep is ahead of a peer, and where behind: how many times as much the other one takes. */
+function marks(peer: readonly Sample[], samples: ReadonlyMap<string, Sample[]>): Row {
+  const ours = [...samples].filter(([who]) => who.startsWith('sandkeep'))
+  return Object.fromEntries(
+    ours.map(([who, ofWho]) => {
+      const ratios = ofWho.map((sample, round) => (peer[round]?.ms ?? Number.NaN) / sample.ms)
+      const ratio = median(ratios)
+      return [`${who} is`, ratio >= 1 ? `ahead ${ratio.toFixed(1)}x` : `behind ${(1 / ratio).toFixed(1)}x`]
+    }),
+  )
+}
