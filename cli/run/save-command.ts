@@ -12,7 +12,7 @@ export function goOnLines({ taskId, saved }: RunRecord, options: ConnectionOptio
   if (!saved || saved.latest) return []
   const command = shellCommand(['run', '--task', taskId, '--from', `${saved.sandboxId}/${saved.snapshotSeq}`], options)
   return [
-    `sandkeep: another run of ${printable(taskId)} has saved since: the next one begins with its work, not with this`,
+    `sandkeep: the next run of ${printable(taskId)} begins with what another has saved, not with this`,
     `sandkeep: to go on with this: ${command} -- COMMAND`,
   ]
 }

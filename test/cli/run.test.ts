@@ -206,14 +206,14 @@ describe('five rounds', () => {
       },
     )
     await expect.poll(() => readdirSync(world.base), { timeout: 30_000 }).toContain('begun')
-    expect((await world.run('echo new > a')).stderr).not.toContain('saved since')
+    expect((await world.run('echo new > a')).stderr).not.toContain('begins with')
     makeTree(world.base, { go: '' })
     const outcome = await running
     const turn = await turnOf(2)
     expect(outcome).toMatchObject({
       code: 0,
       stderr: `sandkeep: t turn 2: saved 1 file, 4 B
-sandkeep: another run of t has saved since: the next one begins with its work, not with this
+sandkeep: the next run of t begins with what another has saved, not with this
 sandkeep: to go on with this: sandkeep run --task t --from ${turn?.meta.sandbox_id}/1 -- COMMAND
 `,
     })
