@@ -10,6 +10,7 @@ interface Made {
 
 const OF_INTERFACES = {
   SandkeepProps: 'lib/sandkeep.ts',
+  Throttling: 'lib/throttling.ts',
   AnthropicProps: 'lib/sandkeep.ts',
   ApiDomain: 'lib/api.ts',
 }

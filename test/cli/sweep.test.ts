@@ -213,3 +213,34 @@ test('usage is printed for people and as JSON', async () => {
     unreferenced_bytes: 10,
   })
 })
+
+test('the sweeps of a project are listed, with what the storage would not delete', async () => {
+  const failures = [{ key: 'a\u001b[2J', reason: 'AccessDenied' }]
+  const asked: unknown[] = []
+  const list = async (options: unknown) => {
+    asked.push(options)
+    return [
+      { ...done, failures },
+      { ...done, id: 'sweep-0', dryRun: true },
+    ]
+  }
+  const client = { sweeps: { list } } as unknown as Client
+  const run = (...args: string[]) => runCommand(['sweep', 'list', ...args], { client, cwd: base, home: base })
+  expect(await run()).toStrictEqual({
+    code: 0,
+    stdout: [
+      'sweep-1  1970-01-01T00:00:00.000Z  done  deleted 899 objects, 5.0 MB',
+      '  not deleted: a\\u{1b}[2J: AccessDenied',
+      'sweep-0  1970-01-01T00:00:00.000Z  done  dry run\n',
+    ].join('\n'),
+    stderr: '',
+  })
+  const { stdout } = await run('--limit', '5', '--json')
+  expect(JSON.parse(stdout).sweeps).toMatchObject([{ sweep_id: 'sweep-1', failures }, { dry_run: true }])
+  expect(asked).toEqual([{ limit: 20 }, { limit: 5 }])
+})
+
+test.for(['0', '101', 'x', '1.5'])('a limit of %s is refused', async (limit) => {
+  const { code, stderr } = await deployment([]).run(['sweep', 'list', '--limit', limit])
+  expect({ code, stderr }).toEqual({ code: 2, stderr: 'sandkeep: --limit should be a whole number from 1 to 100.\n' })
+})

@@ -8,6 +8,8 @@ import { ROOT } from './support/pages.ts'
 const SOURCES: Record<string, [file: string, before: string]> = {
   'body of a request': ['src/limits.ts', 'INLINE_LIMIT_BYTES ='],
   'body by way of S3': ['src/limits.ts', 'STAGED_LIMIT_BYTES ='],
+  'depth of a JSON body': ['src/limits.ts', 'MAX_JSON_DEPTH ='],
+  'values of a JSON body': ['src/limits.ts', 'MAX_JSON_MARKS ='],
   'anything the gateway takes': ['local/gateway/limits.ts', 'MAX_PAYLOAD_BYTES ='],
   'request line and header values': ['local/gateway/limits.ts', 'MAX_HEADER_BYTES ='],
   'time until an answer': ['local/gateway/limits.ts', 'buffered:'],
@@ -19,7 +21,7 @@ const SOURCES: Record<string, [file: string, before: string]> = {
   'life of a decision of the identity provider': ['src/access/decisions.ts', 'MAX_AGE_MS ='],
   'one blob': ['src/limits.ts', 'MAX_BLOB_BYTES ='],
   'blobs in one request': ['src/limits.ts', 'EXCHANGE_LIMIT ='],
-  "depth of a checkpoint's JSON": ['src/checkpoints/validate-json.ts', 'MAX_DEPTH ='],
+  "depth of a checkpoint's JSON in process": ['src/checkpoints/validate-json.ts', 'MAX_DEPTH ='],
   'length of a lease': ['src/checkpoints/store.ts', 'DEFAULT_LEASE_DURATION_MS ='],
   'wait of a sweep for writers': ['src/limits.ts', 'MAX_SWEEP_WAIT_MS ='],
   'age of reports of sweeps': ['src/sweep/report.ts', 'REPORT_DAYS ='],
@@ -56,7 +58,7 @@ const SOURCES: Record<string, [file: string, before: string]> = {
 const text = readFileSync(path.join(ROOT, 'docs/limits.md'), 'utf8')
 const rows = [...text.matchAll(/^\| ([^|]+) \| ([\d,]+) \| [^|]+ \| ([^|]*) ?\|$/gm)].map(
   ([, what = '', most = '', error = '']) => ({
-    name: what.split(/, (?=in )|;/)[0] ?? '',
+    name: what.split(/, (?=in |counted )|;/)[0] ?? '',
     most: Number(most.replaceAll(',', '')),
     error: error.trim(),
   }),

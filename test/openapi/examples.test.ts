@@ -16,7 +16,7 @@ const pages = new Map(
 /** The route of a request that an example shows. @throws Error when there is none */
 function routeOf(method: string, path: string): DescribedRoute {
   const found = DESCRIBED_ROUTES.find(
-    ({ route }) => route.method === method && route.path.replace(/\{\w+\}/g, '{}') === path.replace(/\{\w+\}/g, '{}'),
+    ({ route }) => route.method === method && new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
   )
   if (!found) throw new Error(`There is no ${method} ${path}.`)
   return found
