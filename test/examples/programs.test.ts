@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient, type SandkeepClient } from 'sandkeep'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -9,6 +9,7 @@ import { bash, text } from '../ai/support/messages.ts'
 import { readTree, temporaryFolder } from '../cli/support/tree.ts'
 import { type LocalStack, startLocalStack } from '../support/local-stack.ts'
 import { EXAMPLES, makeMachine } from './support/machine.ts'
+import { openPage } from './support/page.ts'
 import { type Reply, scriptedAdapter, textOf } from './support/scripted-adapter.ts'
 
 // The package by its own name is what was built last.
@@ -144,4 +145,27 @@ test('the turn in a hosted sandbox works on a file, and the next one in the same
     made: [],
   })
   expect(endpoint.requests.at(-1)?.body.container).toBe('container_1')
+})
+
+test('the commands of the page do what it says', async () => {
+  const { cwd, execute } = makeMachine(join(base, 'machine'), env)
+  const page = openPage(cwd)
+  const container = { id: 'container_2' }
+  const shell = { type: 'tool_use', id: 'toolu_1', name: 'shell', input: { command: 'echo line >> haiku.txt' } }
+  const coding = [{ content: [shell], stopReason: 'tool_use' }, { content: [text('Done.')] }]
+  const hosted = ['A hundred.', 'Ten.'].map((answer) => ({ content: [text(answer)], container }))
+  endpoint.replyWith(...coding, ...coding, ...hosted)
+
+  await execute('npm', ['install', '--global', '@anthropic-ai/claude-code'])
+  const script = page.script.replaceAll('/tmp/', `${base}/`)
+  const output = await execute('sh', ['-e', '-c', script], { ...page.env, ANTHROPIC_BASE_URL: `${endpoint.url}/v1` })
+  expect(output).toContain('A hundred.\ncontainer_2\nTen.\ncontainer_2\n')
+  expect(endpoint.requests.at(-1)?.body.container).toBe('container_2')
+  expect(readFileSync(join(base, 'chat-2', 'haiku.txt'), 'utf8')).toBe('line\nline\n')
+  const turns = await Array.fromAsync(client.memory.listTasks(), ({ taskId, turnCount }) => [taskId, turnCount])
+  expect(turns).toEqual([
+    ['build', 2],
+    ['chat', 2],
+    ['haiku', 2],
+  ])
 })
