@@ -101,11 +101,15 @@ describe('the job of GitHub Actions', () => {
 describe('the image', () => {
   const instructions = readDockerfile(read('docker/Dockerfile'))
   const textOf = (name: string) => instructions.find((instruction) => instruction.name === name)?.text ?? ''
-  const container = (command: string[], env: Record<string, string> = {}, onStart?: OnStart) => {
+  const container = async (command: string[], env: Record<string, string> = {}, onStart?: OnStart) => {
     const [init, dashes, entrypoint = ''] = JSON.parse(textOf('ENTRYPOINT')) as string[]
     expect([init, dashes]).toEqual(['tini', '--'])
     const all = { ...settings, SANDBOX_API_KEY: stack.apiKey, TASK: 'task-42', ...env }
-    return nextMachine(all).execute(join(EXAMPLES, 'docker', entrypoint), command, {}, onStart)
+    const machine = nextMachine(all)
+    for (const { name, text } of instructions) {
+      if (name === 'RUN' && text.startsWith('npm ')) await machine.execute('sh', ['-e', '-c', text])
+    }
+    return machine.execute(join(EXAMPLES, 'docker', entrypoint), command, {}, onStart)
   }
 
   test('follows good practice, and has its entrypoint where it is looked for', () => {

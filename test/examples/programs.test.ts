@@ -116,8 +116,17 @@ test('the agent with the AI SDK works in its workspace, and tells what it did', 
   })
   const run = (machine: string, prompt: string) => {
     const { execute } = makeMachine(join(base, machine), env)
-    const agent = ['run', '--task', 'task-42', '--', process.execPath, join(EXAMPLES, 'coding-agent.ts'), prompt]
-    return execute('sandkeep', agent, { ANTHROPIC_BASE_URL: `${endpoint.url}/v1`, ANTHROPIC_API_KEY: 'key' })
+    const agent = [
+      'sandkeep',
+      'run',
+      '--task',
+      'task-42',
+      '--',
+      process.execPath,
+      join(EXAMPLES, 'coding-agent.ts'),
+      prompt,
+    ]
+    return execute('npx', agent, { ANTHROPIC_BASE_URL: `${endpoint.url}/v1`, ANTHROPIC_API_KEY: 'key' })
   }
   endpoint.replyWith(call('echo hello > greeting.txt'), { content: [text('# Made the greeting')] })
   expect(await run('one', 'Make a greeting.')).toBe('$ echo hello > greeting.txt\n# Made the greeting\n')

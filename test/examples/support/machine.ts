@@ -5,7 +5,7 @@ import { makeTree } from '../../cli/support/tree.ts'
 export const ROOT = join(import.meta.dirname, '../../..')
 export const EXAMPLES = join(ROOT, 'examples')
 
-/** A machine on which nothing of Sandkeep was before: folders of its own, and the commands of a deployment's users. */
+/** A machine on which nothing of Sandkeep was before: folders of its own, and what npm and Docker do there. */
 export interface Machine {
   /** Where its programs run. */
   cwd: string
@@ -34,9 +34,9 @@ export function makeMachine(folder: string, env: Record<string, string>): Machin
   }
 }
 
-/** Builds nothing, and runs the entrypoint in the place of its image. */
+/** Builds as much of an image as npm brings, here, and runs its entrypoint. */
 const DOCKER = `case "$1" in
-build) exec test "$2" = --tag -a -f "$4/Dockerfile" ;;
+build) test "$2" = --tag && sed -n 's/^RUN npm/npm/p' "$4/Dockerfile" | sh -e; exit ;;
 run) shift ;;
 *) exit 64 ;;
 esac
@@ -53,13 +53,11 @@ done
 shift
 exec "${EXAMPLES}/docker/entrypoint.sh" "$@"`
 
-/** In `bin` what is there from the beginning, in `registry` what npm installs. */
+/** In `bin` what is there from the beginning, in `registry` what `npm install` puts there. */
 function commands(folder: string) {
   const script = (text: string) => ({ text: `#!/bin/sh\n${text}\n`, mode: 0o755 })
-  const sandkeep = script(`exec "${process.execPath}" "${ROOT}/cli/main.ts" "$@"`)
   return {
-    'bin/sandkeep': sandkeep,
-    'bin/npx': script('test "$1" = sandkeep || exit 64\nexec "$@"'),
+    'bin/npx': script(`test "$1" = sandkeep || exit 64\nshift\nexec "${folder}/registry/sandkeep/sandkeep" "$@"`),
     'bin/npm': script(
       `test "$1 $2" != 'install --no-save' || exit 0
 test "$1 $2" = 'install --global' || exit 64
@@ -67,7 +65,7 @@ shift 2
 for name; do cp "${folder}/registry/$name/"* "${folder}/bin/" || exit 1; done`,
     ),
     'bin/docker': script(DOCKER),
-    'registry/sandkeep/sandkeep': sandkeep,
+    'registry/sandkeep/sandkeep': script(`exec "${process.execPath}" "${ROOT}/cli/main.ts" "$@"`),
     // Stands for an agent: it lists its workspace, writes its prompt down, and waits if it is told to.
     'registry/@anthropic-ai/claude-code/claude': script(
       'case "$1" in -p | --print) ;; *) exit 64 ;; esac\nls; echo "$2" >> prompts\ntest "$2" != wait || { echo waiting; exec sleep 60; }',
