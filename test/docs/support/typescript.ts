@@ -65,11 +65,15 @@ function write(folder: string, name: string, text: string): void {
   writeFileSync(path.join(folder, name), text)
 }
 
-/** Has Node find the sources, as the compiler does. */
+/** Has Node find the sources, as the compiler does; but a local stack that a sample starts is the one that runs. */
 function hooks(): string {
-  const files = Object.fromEntries(
-    Object.entries(SOURCES).map(([name, file]) => [name, new URL(file, `file://${ROOT}/`).href]),
-  )
+  const running = `export const startLocalStack = async () => ({
+  url: process.env.SANDBOX_GATEWAY_URL, apiKey: process.env.SANDBOX_API_KEY, stop: async () => undefined
+})`
+  const files = {
+    ...Object.fromEntries(Object.entries(SOURCES).map(([name, file]) => [name, new URL(file, `file://${ROOT}/`).href])),
+    'sandkeep/local': `data:text/javascript,${encodeURIComponent(running)}`,
+  }
   return `import { registerHooks } from 'node:module'
 const files = ${JSON.stringify(files)}
 registerHooks({
