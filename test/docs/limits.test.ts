@@ -45,14 +45,13 @@ const SOURCES: Record<string, [file: string, before: string]> = {
   'name of a file': ['src/files/rules.ts', 'MAX_NAME_CODE_POINTS ='],
   'time until an upload expires': ['src/files/rules.ts', 'most:'],
   'files that one request to the model names': ['src/anthropic/request-ids.ts', 'MAX_FILES ='],
-  "pause of Anthropic's answer": ['src/anthropic/upstream.ts', 'IDLE_MS ='],
   'name of a key': ['src/keys/store.ts', 'MAX_NAME_LENGTH ='],
   'bindings of a key': ['src/keys/store.ts', 'MAX_BINDINGS ='],
   'path in a checkpoint that is pulled': ['cli/workspace/paths.ts', 'MAX_PATH_BYTES ='],
   'name of a file that is pulled': ['cli/workspace/paths.ts', 'MAX_NAME_BYTES ='],
   'files in the diff of a run': ['cli/run/workspace-diff.ts', 'MAX_FILES ='],
   'text file in the diff of a run': ['cli/run/workspace-diff.ts', 'MAX_FILE_BYTES ='],
-  'diff of a run': ['cli/run/workspace-diff.ts', 'MAX_TOTAL_BYTES ='],
+  'text files in the diff of a run together': ['cli/run/workspace-diff.ts', 'MAX_TOTAL_BYTES ='],
 }
 
 const text = readFileSync(path.join(ROOT, 'docs/limits.md'), 'utf8')
