@@ -73,8 +73,8 @@ export interface ShellPart {
   mayFail: boolean
 }
 
-/** Behind each part stands the time at which it ended, in nanoseconds. */
-const MARK = '\u001e'
+/** Stands behind the output of each part. */
+const MARK = '\u001e\n'
 
 export interface ShellResult {
   /** What each part printed, on both outputs, as far as the script came. */
@@ -87,27 +87,22 @@ export interface ShellResult {
 /** Runs the parts in one shell, one after the other, until one fails. */
 export function runShell(parts: readonly ShellPart[], cwd: string, env: Record<string, string>): Promise<ShellResult> {
   const script = parts.map(({ command, mayFail }) =>
-    [mayFail ? 'set +e' : 'set -e', command, `set +e; date "+${MARK}%s%N${MARK}"`].join('\n'),
+    [mayFail ? 'set +e' : 'set -e', command, "set +e; printf '\\036\\n'"].join('\n'),
   )
-  const started = Date.now()
   // The script is a file: commands may read standard input.
   const file = path.join(env.TMPDIR ?? cwd, 'samples.sh')
   writeFileSync(file, `exec 2>&1\n${script.join('\n')}\n`)
+  const started = performance.now()
   const child = spawn('sh', [file], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const ends: number[] = []
   let text = ''
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk
+    while (ends.length < text.split(MARK).length - 1) ends.push((performance.now() - started) / 1_000)
   })
   return new Promise((resolve, reject) => {
     child.on('error', reject)
-    child.on('close', (code) => {
-      const pieces = text.split(new RegExp(`${MARK}(\\d+)${MARK}\n`))
-      resolve({
-        outputs: pieces.filter((_piece, index) => index % 2 === 0).slice(0, parts.length),
-        ends: pieces.filter((_piece, index) => index % 2 === 1).map((time) => (Number(time) / 1e6 - started) / 1e3),
-        code: code ?? -1,
-      })
-    })
+    child.on('close', (code) => resolve({ outputs: text.split(MARK).slice(0, parts.length), ends, code: code ?? -1 }))
   })
 }
 
