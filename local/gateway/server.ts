@@ -55,8 +55,8 @@ const STOP_WAIT_MS = 2_000
  */
 export async function startGateway(options: GatewayOptions): Promise<LocalGateway> {
   const gateway = new Gateway(options)
-  // The gateway's own limit is lower; the parser's leaves room to refuse in the API's own words.
-  const server = createServer({ maxHeaderSize: 65_536, keepAliveTimeout: KEEP_ALIVE_MS })
+  // The gateway's own limits are lower; the parser's leave room to refuse in the API's own words.
+  const server = createServer({ maxHeaderSize: 65_536, keepAliveTimeout: KEEP_ALIVE_MS, requireHostHeader: false })
   const onRequest = (message: IncomingMessage, response: ServerResponse): void => {
     void gateway.handle(message, response)
   }
@@ -125,6 +125,7 @@ class Gateway {
     message: IncomingMessage,
     response: ServerResponse,
   ): Promise<Answer | 'streamed'> {
+    if (message.headers.host === undefined) throw new Refusal('DEFAULT_4XX')
     if (headerBytes(message) > MAX_HEADER_BYTES) throw new Refusal('DEFAULT_4XX', { status: 431 })
     const match = this.#find(request.path)
     const method = match && methodOf(match.resource, request.method)

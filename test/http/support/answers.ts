@@ -34,7 +34,11 @@ export function streamed(handler: StreamHandler): Answer {
     const receiver = {
       head(head: unknown) {
         const { statusCode, headers } = head as { statusCode: number; headers: Record<string, string> }
-        answer.resolve(new Response(Readable.toWeb(body) as ReadableStream, { status: statusCode, headers }))
+        // Of these a response has no body at all.
+        const bare = statusCode === 204 || statusCode === 304
+        if (bare) body.resume()
+        const content = bare ? null : (Readable.toWeb(body) as ReadableStream)
+        answer.resolve(new Response(content, { status: statusCode, headers }))
       },
       piece(piece: Buffer, done: () => void) {
         if (body.write(piece)) done()

@@ -1,0 +1,124 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { PutObjectCommand } from '@aws-sdk/client-s3'
+import type { APIGatewayProxyEvent } from 'aws-lambda'
+import { ROUTES as anthropicRoutes } from '../../../../lambdas/anthropic/routes.ts'
+import { ROUTES as checkpointRoutes } from '../../../../lambdas/checkpoints/routes.ts'
+import { ROUTES as fileContentRoutes } from '../../../../lambdas/file-content/routes.ts'
+import { ROUTES as fileRoutes } from '../../../../lambdas/files/routes.ts'
+import { ROUTES as instanceRoutes } from '../../../../lambdas/instances/routes.ts'
+import { ROUTES as keyRoutes } from '../../../../lambdas/keys/routes.ts'
+import { ROUTES as memoryRoutes } from '../../../../lambdas/memory/routes.ts'
+import { ROUTES as openapiRoutes } from '../../../../lambdas/openapi/routes.ts'
+import { ROUTES as projectMdRoutes } from '../../../../lambdas/project-md/routes.ts'
+import { ROUTES as sandboxRoutes } from '../../../../lambdas/sandboxes/routes.ts'
+import type { ApiHandler } from '../../../../lambdas/shared/api.ts'
+import type { StreamHandler } from '../../../../lambdas/shared/stream.ts'
+import { createHandlers, createStreamHandlers } from '../../../../local/handlers.ts'
+import { blobObjectKey, stagingObjectKey } from '../../../../src/blobs/object-keys.ts'
+import { startAnthropic } from '../../../ai/support/anthropic-endpoint.ts'
+import { startEngines } from '../../../support/engines.ts'
+import { streamed, whole } from '../answers.ts'
+import { KnownValues } from './known-values.ts'
+import { BLOB } from './schema-values.ts'
+import { digestOf, WriteWatch } from './writes.ts'
+
+export interface FuzzAnswer {
+  status: number
+  headers: Headers
+  text: string
+  /** What of the table and the bucket was written. */
+  writes: string[]
+}
+
+/** The functions of the API on engines of their own. */
+export interface FuzzServices {
+  readonly known: KnownValues
+  /** Milliseconds since the epoch, for the functions. */
+  readonly clock: { now: number }
+  /** @throws Error when there is no answer within the time, or one that cannot be sent */
+  send(event: APIGatewayProxyEvent): Promise<FuzzAnswer>
+  /** Of all that is stored. */
+  digest(): Promise<string>
+  stop(): Promise<void>
+}
+
+const MAX_MS = 20_000
+const SCOPE = { tenant: 'acme', project: 'web' }
+const services = {
+  anthropic: anthropicRoutes,
+  checkpoints: checkpointRoutes,
+  'file-content': fileContentRoutes,
+  files: fileRoutes,
+  instances: instanceRoutes,
+  keys: keyRoutes,
+  memory: memoryRoutes,
+  openapi: openapiRoutes,
+  'project-md': projectMdRoutes,
+  sandboxes: sandboxRoutes,
+}
+
+export async function startFuzzServices(): Promise<FuzzServices> {
+  const [engines, endpoint] = await Promise.all([startEngines(), startAnthropic()])
+  endpoint.replyElse({
+    body: '{"id":"msg_1","type":"message","content":[]}',
+    headers: { 'content-type': 'application/json' },
+  })
+  const clock = { now: Date.parse('2026-06-01T00:00:00Z') }
+  const config = {
+    ...engines,
+    now: () => clock.now,
+    anthropic: { baseUrl: endpoint.url, apiKey: async () => 'sk-ant' },
+    corsOrigins: ['*'],
+    startSweep: async () => undefined,
+    requestBundles: async () => undefined,
+  }
+  const buffered = createHandlers(config)
+  const streaming = createStreamHandlers(config)
+  const byResource = new Map(
+    Object.entries(services).flatMap(([name, routes]) => {
+      const [one, other] = [buffered[name] as ApiHandler | undefined, streaming[name] as StreamHandler | undefined]
+      const answer = other ? streamed(other) : whole(one as ApiHandler)
+      return routes.map(({ path }) => [path, answer] as const)
+    }),
+  )
+  const uploadId = randomUUID()
+  const hash = createHash('sha256').update(BLOB).digest('hex')
+  const first = {
+    [stagingObjectKey(SCOPE, uploadId)]: '{"thread_id":"t"}',
+    [blobObjectKey(SCOPE, `sandbox-files/sha256/${hash}`)]: BLOB,
+    [blobObjectKey(SCOPE, `sandbox-artifacts/sha256/${hash}`)]: BLOB,
+  }
+  for (const [Key, Body] of Object.entries(first)) {
+    await engines.s3.send(new PutObjectCommand({ Bucket: engines.bucketName, Key, Body }))
+  }
+  const watch = new WriteWatch(engines)
+  return {
+    known: new KnownValues({
+      thread_id: ['t', 'u'],
+      task_id: ['t1', 't2'],
+      turn: [1, 2],
+      size: [BLOB.length],
+      upload_id: [uploadId],
+    }),
+    clock,
+    digest: () => digestOf(engines),
+    async send(event) {
+      const answer = byResource.get(event.resource)
+      if (!answer) throw new Error(`Nothing answers ${event.resource}.`)
+      const late = Promise.withResolvers<never>()
+      const timer = setTimeout(() => late.reject(new Error(`No answer within ${MAX_MS} ms.`)), MAX_MS)
+      const asked = async () => {
+        const response = await answer(structuredClone(event), new AbortController().signal)
+        return { status: response.status, headers: response.headers, text: await response.text() }
+      }
+      try {
+        return { ...(await Promise.race([asked(), late.promise])), writes: watch.take() }
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    async stop() {
+      await Promise.all([engines.stop(), endpoint.stop()])
+    },
+  }
+}
