@@ -3,6 +3,7 @@ import { BASE as CHECKPOINTS } from '../lambdas/checkpoints/routes.ts'
 import { UPLOADS_PATH as FILE_UPLOADS } from '../lambdas/files/routes.ts'
 import { UPLOAD_PATH as ARTIFACT_UPLOAD } from '../lambdas/memory/routes.ts'
 import { BASE as SANDBOXES } from '../lambdas/sandboxes/routes.ts'
+import { SECURITY_HEADERS } from '../lambdas/shared/security-headers.ts'
 import { AUTHENTICATION_CHALLENGE, ForbiddenError, UnauthenticatedError } from '../src/errors.ts'
 
 interface GatewayRefusal {
@@ -108,7 +109,9 @@ export function addGatewayResponses(api: RestApi, readable: boolean): void {
       ...(status === undefined ? {} : { statusCode: String(status) }),
       responseHeaders: {
         'x-request-id': 'context.requestId',
-        ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`])),
+        ...Object.fromEntries(
+          Object.entries({ ...SECURITY_HEADERS, ...headers }).map(([name, value]) => [name, `'${value}'`]),
+        ),
         ...(readable && { 'access-control-allow-origin': "'*'", 'access-control-expose-headers': "'*'" }),
       },
       templates: { 'application/json': JSON.stringify({ error: { code, message, ...tooLarge } }) },

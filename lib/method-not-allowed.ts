@@ -5,13 +5,11 @@ import {
   MockIntegration,
   PassthroughBehavior,
 } from 'aws-cdk-lib/aws-apigateway'
+import { SECURITY_HEADERS } from '../lambdas/shared/security-headers.ts'
 
 const STATUS = '405'
 
-const corsHeaders = [
-  'method.response.header.access-control-allow-origin',
-  'method.response.header.access-control-expose-headers',
-]
+const corsHeaders = { 'access-control-allow-origin': '*', 'access-control-expose-headers': '*' }
 
 /** The types that common clients send. The gateway answers 415 to a body of another type before it sees the method. */
 const requestTypes = [
@@ -29,6 +27,7 @@ const requestTypes = [
 export function refuseOtherMethods(resource: IResource, allowed: readonly string[], readable: boolean): void {
   const allow = [...allowed].sort().join(', ')
   const message = `This path takes ${allow}.`
+  const headers = Object.entries({ allow, ...SECURITY_HEADERS, ...(readable && corsHeaders) })
   const integration = new MockIntegration({
     // All types are binary in this API, and a mock cannot read a binary request or give a binary answer.
     contentHandling: ContentHandling.CONVERT_TO_TEXT,
@@ -39,9 +38,8 @@ export function refuseOtherMethods(resource: IResource, allowed: readonly string
         statusCode: STATUS,
         contentHandling: ContentHandling.CONVERT_TO_TEXT,
         responseParameters: {
-          'method.response.header.allow': `'${allow}'`,
           'method.response.header.x-request-id': 'context.requestId',
-          ...(readable && Object.fromEntries(corsHeaders.map((header) => [header, "'*'"]))),
+          ...Object.fromEntries(headers.map(([name, value]) => [`method.response.header.${name}`, `'${value}'`])),
         },
         responseTemplates: {
           'application/json': JSON.stringify({ error: { code: 'method_not_allowed', message } }),
@@ -55,9 +53,8 @@ export function refuseOtherMethods(resource: IResource, allowed: readonly string
       {
         statusCode: STATUS,
         responseParameters: {
-          'method.response.header.allow': true,
           'method.response.header.x-request-id': true,
-          ...(readable && Object.fromEntries(corsHeaders.map((header) => [header, true]))),
+          ...Object.fromEntries(headers.map(([name]) => [`method.response.header.${name}`, true])),
         },
       },
     ],

@@ -2,6 +2,7 @@ import type { APIGatewayProxyResult } from 'aws-lambda'
 import { type ApiEvent, type ApiMiddleware, type ApiRequest, headerValues } from './request.ts'
 import { requestIdOf } from './request-id.ts'
 import type { Route } from './routes.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
 
 /** Seconds for which browsers remember a preflight's answer: the longest that one of them takes. */
 const MAX_AGE = '7200'
@@ -16,6 +17,7 @@ export function cors(routes: readonly Route[], origins: readonly string[]): ApiM
     if (event.httpMethod !== 'OPTIONS' || origins.length === 0) return undefined
     const methods = routes.filter(({ path }) => path === event.resource).map(({ method }) => method)
     const headers = {
+      ...SECURITY_HEADERS,
       'x-request-id': requestIdOf(event, context),
       ...originHeaders(event, origins),
       'access-control-allow-methods': methods.join(', '),

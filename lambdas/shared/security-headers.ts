@@ -1,5 +1,12 @@
 import httpSecurityHeaders from '@middy/http-security-headers'
 
+/** What the middleware sets, for answers that it does not come to: those of the gateway itself and to preflights. */
+export const SECURITY_HEADERS = {
+  'Strict-Transport-Security': 'max-age=63072000; includeSubDomains',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+} as const
+
 /** The security headers that matter to an API; those for pages that a browser shows are left out. */
 export function securityHeaders() {
   return httpSecurityHeaders({

@@ -11,6 +11,7 @@ import { ROUTES as openapiRoutes } from '../../lambdas/openapi/routes.ts'
 import { ROUTES as projectMdRoutes } from '../../lambdas/project-md/routes.ts'
 import { ROUTES as sandboxRoutes } from '../../lambdas/sandboxes/routes.ts'
 import type { AnyRoute } from '../../lambdas/shared/routes.ts'
+import { SECURITY_HEADERS } from '../../lambdas/shared/security-headers.ts'
 import { readApi } from '../../local/gateway/read-api.ts'
 import type { Template } from '../../local/gateway/template.ts'
 import { only, resources, synth } from './synth.ts'
@@ -18,6 +19,10 @@ import { only, resources, synth } from './synth.ts'
 const template = synth()
 const api = readApi(template.toJSON() as Template)
 const byPath = new Map(api.resources.map((resource) => [resource.path, resource]))
+
+const securityHeaders = Object.fromEntries(
+  Object.entries(SECURITY_HEADERS).map(([name, text]) => [name, { kind: 'text', text }]),
+)
 
 const services: Record<string, readonly AnyRoute[]> = {
   anthropic: anthropicRoutes,
@@ -58,7 +63,11 @@ test.for([...new Set(routes.map(({ path }) => path))])('the other methods of %s 
     kind: 'mock',
     status: 405,
     contentType: 'application/json',
-    headers: { allow: { kind: 'text', text: allow.sort().join(', ') }, 'x-request-id': { kind: 'requestId' } },
+    headers: {
+      ...securityHeaders,
+      allow: { kind: 'text', text: allow.sort().join(', ') },
+      'x-request-id': { kind: 'requestId' },
+    },
   })
 })
 
@@ -89,7 +98,7 @@ test.for(types)('the gateway words %s as the services do', (type) => {
   const response = api.gatewayResponses.get(type)
   expect(response).toMatchObject({
     contentType: 'application/json',
-    headers: { 'x-request-id': { kind: 'requestId' } },
+    headers: { ...securityHeaders, 'x-request-id': { kind: 'requestId' } },
   })
   const { error } = JSON.parse(response?.body ?? '')
   expect(error.code).toMatch(/^[a-z_]+$/)
