@@ -38,3 +38,11 @@ test.for(queries)('the fields of the query in $name at line $line are those of t
   const functions = ['count', 'sum', 'avg', 'pct', 'max', 'ispresent']
   expect(words.filter((word) => ![...logFields(), ...named, ...ofLanguage, ...functions].includes(word))).toEqual([])
 })
+
+test('every page is in the index, and every decision in that of decisions', () => {
+  const names = readPages().map(({ name }) => name)
+  const linked = (page: string, below: string) =>
+    names.filter((name) => path.dirname(name) === below && !read(page).includes(`](${path.relative('docs', name)})`))
+  expect(linked('docs/README.md', 'docs')).toEqual(['docs/README.md'])
+  expect(linked('docs/design.md', 'docs/decisions')).toEqual([])
+})
