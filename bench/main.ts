@@ -36,7 +36,7 @@ const BENCHES: Record<string, { what: string; load: () => Promise<Bench> }> = {
     load: async () => (await import('./files.ts')).files,
   },
   peers: {
-    what: "states of an agent, put, read and listed here and by LangGraph's saver for DynamoDB",
+    what: "states against LangGraph's saver for DynamoDB; workspaces against restic and a tar script",
     load: async () => (await import('./peers.ts')).peers,
   },
   bundle: {

@@ -26,8 +26,9 @@ if (what === 'restore') {
   transport.close()
   process.stdout.write(String(downloads))
 } else {
-  const { WorkspaceSaver } = await import('../dist/cli/run/saver.js')
-  const saver = new WorkspaceSaver({ client, sandboxId, root, cache, entries: [], signal, note: () => undefined })
+  const { NO_CONTENTS, WorkspaceSaver } = await import('../dist/cli/run/saver.js')
+  const contents = NO_CONTENTS
+  const saver = new WorkspaceSaver({ client, sandboxId, root, cache, contents, signal, note: () => undefined })
   process.on('message', async (reason) => {
     const start = performance.now()
     const { snapshotSeq } = await saver.save(reason)

@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '../../client/index.ts'
+import { MOST_UNBUNDLED } from '../../src/cost/operations.ts'
 import { type StackProcess, sandkeep } from '../command-line.ts'
 import { runNode } from '../measured-process.ts'
 import type { Contender } from './contender.ts'
@@ -43,12 +44,15 @@ export async function saveAndRestore(stack: StackProcess, folder: string, projec
     ...{ PATH: process.env.PATH ?? '', BENCH_URL: stack.url, BENCH_API_KEY: stack.apiKey },
     ...{ BENCH_TENANT: TENANT, BENCH_PROJECT: project },
   }
+  const gone = new AbortController()
   let saver: ChildProcess | undefined
   let snapshotSeq = 0
   const save = async (workspace: string) => {
-    saver ??= fork(CHILD, ['save', workspace, path.join(folder, 'saver'), sandboxId], { env })
+    saver ??= fork(CHILD, ['save', workspace, path.join(folder, 'saver'), sandboxId], { env }).once('exit', () =>
+      gone.abort(new Error('The process that saves has ended.')),
+    )
     saver.send('autosave')
-    const [saved] = (await once(saver, 'message')) as [{ snapshotSeq: number; ms: number }]
+    const [saved] = (await once(saver, 'message', { signal: gone.signal })) as [{ snapshotSeq: number; ms: number }]
     snapshotSeq = saved.snapshotSeq
     return saved.ms
   }
@@ -63,11 +67,12 @@ export async function saveAndRestore(stack: StackProcess, folder: string, projec
     },
     /** Until the small blobs are in bundles. */
     async settled() {
-      for (;;) {
+      for (let tries = 0; tries < 120; tries++) {
         const { blobs } = await sandboxes.snapshotDownloads({ sandboxId, snapshotSeq })
-        if (blobs.length <= 32) return
-        await sleep(100)
+        if (blobs.length <= MOST_UNBUNDLED) return
+        await sleep(500)
       }
+      throw new Error('The small blobs are not in bundles after a minute.')
     },
     stop: () => saver?.kill(),
   }

@@ -5,6 +5,7 @@ import { type Engines, startEngines } from '../../test/support/engines.ts'
 import { median, type Row, timed } from '../harness.ts'
 import { type AnyClient, ClientMeter, costOf, type Used } from './client-meter.ts'
 import { importPeer } from './installed.ts'
+import { marks, type Takes } from './marks.ts'
 
 /** Keeps the states of one agent, as a library does that the agent's process calls. */
 interface StateStore {
@@ -29,13 +30,25 @@ export async function compareStates(): Promise<Row[]> {
     const peer = await langGraph(engines, meter)
     const ours = sandkeep(engines)
     for (const [size, bytes] of Object.entries(SIZES)) {
-      rows.push(...(await measure('sandkeep', size, bytes, meter, ours)))
-      rows.push(...(await measure('langgraph', size, bytes, meter, peer)))
+      const own = await measure('sandkeep', size, bytes, meter, ours)
+      const theirs = await measure('langgraph', size, bytes, meter, peer)
+      rows.push(...own, ...theirs.map((row, index) => ({ ...row, ...marked(own[index], row) })))
     }
     return rows
   } finally {
     await engines.stop()
   }
+}
+
+/** A row of a peer that could do its work, marked against ours. */
+function marked(own: Row | undefined, row: Row): Row {
+  if (!own || row.seconds === undefined) return {}
+  const takes = (of: Row): Takes => ({
+    seconds: Number(of.seconds),
+    bytes: Number(of.bytes),
+    dollars: Number(of['$ a million']),
+  })
+  return { 'sandkeep is': marks(takes(own), takes(row)) }
 }
 
 type What = 'put' | 'get' | 'list'

@@ -9,6 +9,7 @@ import { findRestic } from '../restic.ts'
 import { changeFiles, writeWorkspace } from '../sample-workspace.ts'
 import type { RequestCounts } from '../stack-process.ts'
 import type { Contender } from './contender.ts'
+import { marks, type Takes } from './marks.ts'
 import { pushAndPull, saveAndRestore } from './sandkeep.ts'
 import { tarScript } from './tar.ts'
 
@@ -85,9 +86,12 @@ async function compareOnce(
     await stack.takeCounts()
     const ms = await run()
     const counts = await stack.takeCounts()
+    await each.settled?.()
+    const later = await stack.takeCounts()
+    // To ask whether it is over costs API requests, which are left out.
+    for (const name of ['writeUnits', 's3Writes', 's3Reads'] as const) counts[name] += later[name]
     const kept = samples[work].get(each.who) ?? []
     samples[work].set(each.who, [...kept, { ms, counts, storedBytes: await storedBytes(stack, each) }])
-    await each.settled?.()
   }
   try {
     for (const each of contenders) await measure('first', each, () => each.first(workspace))
@@ -117,33 +121,33 @@ async function storedBytes(stack: StackProcess, { prefixes }: Contender): Promis
 }
 
 function rowsOf(work: Work, samples: ReadonlyMap<string, Sample[]>): Row[] {
-  return [...samples].map(([who, ofWho]) => {
-    const last = ofWho.at(-1)
-    if (!last) throw new Error('Nothing was measured.')
-    const { counts, storedBytes: stored } = last
-    return {
-      what: WORKS[work],
-      who,
-      seconds: median(ofWho.map(({ ms }) => ms)) / 1_000,
-      'API requests': counts.api,
-      'S3 requests': counts.s3Writes + counts.s3Reads + counts.s3Deletes,
-      'MB sent': counts.bytesIn / 1e6,
-      'MB received': counts.bytesOut / 1e6,
-      'MB stored': stored / 1e6,
-      '$ a million': 1e6 * dollarsOf({ ...counts, apiRequests: counts.api, backgroundGbSeconds: 0 }),
-      ...(who.startsWith('sandkeep') ? {} : marks(ofWho, samples)),
-    }
-  })
+  const taken = new Map([...samples].map(([who, ofWho]) => [who, takesOf(ofWho)]))
+  const ours = [...taken].filter(([who]) => who.startsWith('sandkeep'))
+  return [...taken].map(([who, { seconds, dollars, counts, storedBytes }]) => ({
+    what: WORKS[work],
+    who,
+    seconds,
+    'API requests': counts.api,
+    'S3 requests': counts.s3Writes + counts.s3Reads + counts.s3Deletes,
+    'MB sent': counts.bytesIn / 1e6,
+    'MB received': counts.bytesOut / 1e6,
+    'MB stored': storedBytes / 1e6,
+    '$ a million': 1e6 * dollars,
+    ...(!who.startsWith('sandkeep') &&
+      Object.fromEntries(ours.map(([name, own]) => [`${name} is`, marks(own, taken.get(who) ?? own)]))),
+  }))
 }
 
-/** Where Sandkeep is ahead of a peer, and where behind: how many times as much the other one takes. */
-function marks(peer: readonly Sample[], samples: ReadonlyMap<string, Sample[]>): Row {
-  const ours = [...samples].filter(([who]) => who.startsWith('sandkeep'))
-  return Object.fromEntries(
-    ours.map(([who, ofWho]) => {
-      const ratios = ofWho.map((sample, round) => (peer[round]?.ms ?? Number.NaN) / sample.ms)
-      const ratio = median(ratios)
-      return [`${who} is`, ratio >= 1 ? `ahead ${ratio.toFixed(1)}x` : `behind ${(1 / ratio).toFixed(1)}x`]
-    }),
-  )
+/** Times are medians; what is counted is that of the last round. @throws Error when there is no sample */
+function takesOf(samples: readonly Sample[]): Takes & Pick<Sample, 'counts' | 'storedBytes'> {
+  const last = samples.at(-1)
+  if (!last) throw new Error('Nothing was measured.')
+  const { counts, storedBytes } = last
+  return {
+    seconds: median(samples.map(({ ms }) => ms)) / 1_000,
+    bytes: counts.bytesIn + counts.bytesOut,
+    dollars: dollarsOf({ ...counts, apiRequests: counts.api, backgroundGbSeconds: 0 }),
+    counts,
+    storedBytes,
+  }
 }

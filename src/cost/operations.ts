@@ -34,7 +34,7 @@ const LIST_PAGE = 1_000
 const WORTH_A_PAGE = 16
 const BUNDLE_BYTES = 8_388_608
 /** So many blobs at most are outside of bundles, and are downloaded, and counted by their function, one by one. */
-const MOST_UNBUNDLED = 32
+export const MOST_UNBUNDLED = 32
 
 const isInline = (files: number) => files <= MOST_INLINE_FILES
 const exchanges = (keys: number) => Math.ceil(keys / EXCHANGE_LIMIT)
