@@ -7,8 +7,8 @@ export const INLINE_LIMIT_BYTES = 4_194_304
 /** The largest request body that travels through S3. It bounds the memory of the function that reads it. */
 export const STAGED_LIMIT_BYTES = 67_108_864
 
-/** How many objects and arrays of a JSON body may stand in one another. */
-export const MAX_JSON_DEPTH = 1_000
+/** How many objects and arrays of a JSON body may stand in one another: a checkpoint of 1,000, and what is around it. */
+export const MAX_JSON_DEPTH = 1_024
 
 /**
  * How many commas and opening brackets a JSON body may have: about as many as it has values. The manifest of 100,000

@@ -30,7 +30,8 @@ const ofContract: Record<SandboxCheckpointErrorCode, ErrorMeaning> = {
 export const ERROR_CODES = {
   invalid_input: {
     statuses: [400],
-    meaning: 'Not UTF-8, not JSON, an unknown or a wrong field, header or parameter; `field` names it.',
+    meaning:
+      'Not UTF-8, not JSON, JSON too deep or of too many values, an unknown or a wrong field, header or parameter; `field` names it.',
   },
   unauthenticated: { statuses: [401], meaning: 'No API key and no token, or one that is not valid.' },
   forbidden: {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createClient } from '../../client/index.ts'
 import type { LambdaHandler, Template } from '../../local/gateway/index.ts'
 import { readApi } from '../../local/gateway/read-api.ts'
 import { resourcesOfType } from '../../local/gateway/template.ts'
@@ -82,4 +83,14 @@ test('functions are told the key, and its id', async () => {
   const url = await testGateway({ authorizer: counting, checkpoints: echo })
   const { requestContext } = await eventOf(await post(url + GET_PATH, '{}', { 'x-counted-as': first }))
   expect(requestContext.identity).toMatchObject({ apiKey: first, apiKeyId: firstId })
+})
+
+test('the client waits as it is told, and repeats', async () => {
+  const template = limited([20, 8], [1_000, 1_000])
+  const answer: LambdaHandler = async () => ({ statusCode: 200, body: '{"head_id":null}' })
+  const authorizer: LambdaHandler = async ({ methodArn }) => policy('Allow', methodArn)
+  const url = await testGateway({ authorizer, checkpoints: answer }, { template })
+  const client = createClient({ url, apiKey: 'good', tenant: 'acme', project: 'web' })
+  const heads = await Promise.all(Array.from({ length: 14 }, () => client.checkpoints.getHead('t')))
+  expect(heads).toEqual(heads.map(() => null))
 })

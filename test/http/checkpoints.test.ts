@@ -167,13 +167,17 @@ describe('append', () => {
     expect((await post('/head', { thread_id: 't' })).body).toStrictEqual({ head_id: 'a' })
   })
 
-  it('takes a nesting of 1,000, and refuses a deeper one', async () => {
+  it('takes a checkpoint that nests 1,000 deep, and refuses a deeper one', async () => {
     const writer = await acquire('t')
     const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
     const sent = JSON.stringify({ checkpoint: checkpoint('a', 't'), expected_head_id: null, writer })
     const append = (depth: number) =>
       post('/append', sent.replace('"conversation":[]', `"conversation":${nested(depth)}`))
-    expect(await append(999)).toMatchObject({ status: 400, body: { error: { code: 'invalid_input', field: 'body' } } })
+    expect(await append(1_023)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'invalid_input', field: 'body' } },
+    })
+    expect(await append(1_002)).toMatchObject(refusal(400, 'INVALID_ENTRY'))
     expect(await append(998)).toMatchObject({ status: 200 })
   })
 })

@@ -157,7 +157,7 @@ describe('services of fixed fields', () => {
     ['invalid UTF-8', Buffer.from([0xff]), 'body'],
     ['a key that would reach a prototype', '{"key":"k","__proto__":{"a":1}}', 'body'],
     ['a key that stands twice', '{"key":"k","key":"l"}', 'key'],
-    ['too deep a nesting', `{"key":${'['.repeat(1_000)}${']'.repeat(1_000)}}`, 'body'],
+    ['too deep a nesting', `{"key":${'['.repeat(1_024)}${']'.repeat(1_024)}}`, 'body'],
     ['too many values', `{"key":[${'0,'.repeat(1_999_999)}0]}`, 'body'],
     ['an unknown field', { key: 'k', more: 1 }, 'more'],
     ['a wrong type', { key: 1 }, 'key'],

@@ -44,9 +44,12 @@ test(`no request brings about a 5xx, and none that is refused changes anything (
   const send = async (event: APIGatewayProxyEvent): Promise<Sent> => {
     count += 1
     const replay = `Request ${count} of the seed ${SEED}: ${JSON.stringify(event).slice(0, 4_000)}`
-    const answer = await services.send(event).catch((cause: unknown) => {
+    const fail = (cause: unknown): never => {
       throw new Error(replay, { cause })
-    })
+    }
+    // They show no key.
+    expect(await services.authorize(event).catch(fail), replay).toBe(false)
+    const answer = await services.send(event).catch(fail)
     expect(faultsOf(event, answer, logged.splice(0).map(String)), replay).toEqual([])
     return { event, answer }
   }

@@ -92,7 +92,7 @@ it('an uploaded body is held to the same rules', async () => {
 })
 
 it.each([
-  ['1000', `{"thread_id":${'['.repeat(1_000)}${']'.repeat(1_000)}}`],
+  ['1024', `{"thread_id":${'['.repeat(1_024)}${']'.repeat(1_024)}}`],
   ['2000000', `{"thread_id":[${'[],'.repeat(3_000_000)}[]]}`],
 ])('an uploaded body with more in it than may be parsed is refused, naming the limit: %s', async (limit, text) => {
   expect(await post('/head', { upload_id: await stage(text) })).toMatchObject({

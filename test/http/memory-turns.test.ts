@@ -167,7 +167,7 @@ describe('the meta of a turn comes back as the text that was sent', () => {
   })
 
   it('as deep as a body may be', async () => {
-    const deep = `{"a":${'['.repeat(998)}${']'.repeat(998)}}`
+    const deep = `{"a":${'['.repeat(1_022)}${']'.repeat(1_022)}}`
     expect((await put(deep)).status).toBe(200)
     expect((await call('GET', TURN)).text).toContain(`"meta":${deep},`)
   })

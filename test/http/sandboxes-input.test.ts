@@ -123,6 +123,12 @@ describe('other requests are refused', () => {
     ['label', 'POST /ID/snapshots', { reason: 'stop', files: [], label: 'x'.repeat(1_025) }],
     ['if_latest', 'POST /ID/snapshots', { reason: 'stop', files: [], if_latest: true }],
     ['if_latest.snapshot_seq', 'POST /ID/snapshots', { reason: 'stop', files: [], if_latest: { sandbox_id: 'x' } }],
+    // As a value of a condition it would be too large for DynamoDB.
+    [
+      'if_latest.sandbox_id',
+      'POST /ID/snapshots',
+      { reason: 'stop', files: [], if_latest: { sandbox_id: 'x'.repeat(3_000_000), snapshot_seq: 1 } },
+    ],
     ['request_token', 'POST /ID/snapshots', { reason: 'stop', files: [], request_token: '' }],
     ['x', 'POST /ID/snapshots', { reason: 'stop', files: [], x: 1 }],
     ['size_bytes', 'POST /uploads', { size_bytes: 0, sha256: 'a'.repeat(64) }],

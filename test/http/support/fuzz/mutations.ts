@@ -130,7 +130,15 @@ const headerNames = [
     'origin',
     'expect',
   ],
-  ...['__proto__', 'x-request-id', 'content-length', 'transfer-encoding', 'authorization', 'x-http-method-override'],
+  ...[
+    'x-api-key',
+    '__proto__',
+    'x-request-id',
+    'content-length',
+    'transfer-encoding',
+    'authorization',
+    'x-http-method-override',
+  ],
 ]
 
 type Change = (event: APIGatewayProxyEvent, random: Random) => void

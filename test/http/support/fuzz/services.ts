@@ -37,12 +37,15 @@ export interface FuzzServices {
   readonly clock: { now: number }
   /** @throws Error when there is no answer within the time, or one that cannot be sent */
   send(event: APIGatewayProxyEvent): Promise<FuzzAnswer>
+  /** Whether the authorizer lets it through. @throws Error when it does neither that nor refuse */
+  authorize(event: APIGatewayProxyEvent): Promise<boolean>
   /** Of all that is stored. */
   digest(): Promise<string>
   stop(): Promise<void>
 }
 
 const MAX_MS = 20_000
+const METHOD_ARN = 'arn:aws:execute-api:us-east-1:000000000000:api/stage/POST/x'
 const SCOPE = { tenant: 'acme', project: 'web' }
 const services = {
   anthropic: anthropicRoutes,
@@ -74,6 +77,7 @@ export async function startFuzzServices(): Promise<FuzzServices> {
   }
   const buffered = createHandlers(config)
   const streaming = createStreamHandlers(config)
+  const authorizer = buffered.authorizer as (event: unknown) => Promise<unknown>
   const byResource = new Map(
     Object.entries(services).flatMap(([name, routes]) => {
       const [one, other] = [buffered[name] as ApiHandler | undefined, streaming[name] as StreamHandler | undefined]
@@ -102,6 +106,15 @@ export async function startFuzzServices(): Promise<FuzzServices> {
     }),
     clock,
     digest: () => digestOf(engines),
+    async authorize(event) {
+      try {
+        await authorizer({ ...structuredClone(event), methodArn: METHOD_ARN })
+        return true
+      } catch (error) {
+        if (error instanceof Error && error.message === 'Unauthorized') return false
+        throw error
+      }
+    },
     async send(event) {
       const answer = byResource.get(event.resource)
       if (!answer) throw new Error(`Nothing answers ${event.resource}.`)
