@@ -1,5 +1,6 @@
 import { commandReference } from './command-line.ts'
 import { propertyTable } from './construct.ts'
+import { operationTable, priceTable } from './cost.ts'
 
 interface Made {
   page: string
@@ -18,6 +19,8 @@ const OF_INTERFACES = {
 /** The parts of the documentation that are made from the sources. */
 export const MADE: readonly Made[] = [
   { page: 'docs/command-line.md', name: 'commands', make: commandReference },
+  { page: 'docs/cost.md', name: 'prices', make: priceTable },
+  { page: 'docs/cost.md', name: 'operations', make: operationTable },
   ...Object.entries(OF_INTERFACES).map(([name, file]) => ({
     page: 'docs/cdk.md',
     name,
