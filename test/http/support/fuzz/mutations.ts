@@ -99,6 +99,9 @@ const hostileTexts = [
 const headerTexts = [
   ...hostileTexts,
   ...[
+    'Bearer a.b.c',
+    'Bearer skp_',
+    `skp_0123456789abcdef_${'0'.repeat(64)}`,
     'bytes=0-1',
     'bytes=-1',
     'bytes=9-',
@@ -139,6 +142,20 @@ const headerNames = [
     'authorization',
     'x-http-method-override',
   ],
+]
+
+/** What the authorizer may say of other callers. */
+const callers: readonly Record<string, string>[] = [
+  { role: 'viewer' },
+  { role: 'writer' },
+  { role: '' },
+  { denied: 'true' },
+  { unavailable: 'true' },
+  { kind: 'x' },
+  { kind: 'user', id: 'ann' },
+  { rights: '[]' },
+  { bindings: '[[{"tenant":"acme","project":"web"}]]', role: 'platform', rights: '[]' },
+  { bindings: '[[{"tenant":"acme","project":"other"}]]' },
 ]
 
 type Change = (event: APIGatewayProxyEvent, random: Random) => void
@@ -219,17 +236,14 @@ const changes: readonly Change[] = [
     else Reflect.deleteProperty(event, map)
   },
   (event) => Object.assign(event, { headers: null, multiValueHeaders: null }),
-  (event, random) => {
-    const { authorizer } = event.requestContext
-    const said = random.pick([
-      { role: 'viewer' },
-      { role: '' },
-      { denied: 'true' },
-      { unavailable: 'true' },
-      { kind: 'x' },
-    ])
-    event.requestContext.authorizer = { ...authorizer, ...said }
-  },
+  ...Array.from(
+    { length: 3 },
+    (): Change => (event, random) => {
+      const { authorizer } = event.requestContext
+      const said = random.pick(callers)
+      event.requestContext.authorizer = { ...authorizer, ...said }
+    },
+  ),
   (event) => {
     event.requestContext.authorizer = null
   },
