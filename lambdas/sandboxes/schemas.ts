@@ -90,7 +90,7 @@ export const saveSnapshot = z.strictObject({
   conversation: contract,
   label: text(0, 1_024).optional(),
   if_latest: z
-    .strictObject({ sandbox_id: z.string(), snapshot_seq: z.int().min(1) })
+    .strictObject({ sandbox_id: text(1, 128), snapshot_seq: z.int().min(1) })
     .nullable()
     .optional()
     .describe('Becomes the latest only if this snapshot is that until then; null: only if there is none.'),
