@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { appendFile, type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { access, appendFile, type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { errnoOf } from '../errors.ts'
 
@@ -52,14 +52,34 @@ export class OutputLog {
   }
 }
 
-/** Makes one file of the parts that a log has come to. */
+/**
+ * Makes one file of the parts that a log has come to; an empty one where it is gone. What fails half-way, or is killed,
+ * is finished by doing it again: no part comes to be in the log twice.
+ */
 export async function joinLog(file: string): Promise<void> {
-  for (const part of [beforeEndOf(file), endOf(file)]) {
-    try {
-      await pipeline(createReadStream(part), createWriteStream(file, { flags: 'a' }))
-    } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') throw error
-    }
-    await rm(part, { force: true })
+  const joined = `${file}.joined`
+  const parts = [beforeEndOf(file), endOf(file)]
+  if (!(await isThere(joined))) {
+    await appendFile(file, '', { mode: 0o600 })
+    if (!(await isThere(endOf(file)))) return
+    const temporary = `${file}.joining`
+    await pipeline(bytesOf([file, ...parts]), createWriteStream(temporary, { mode: 0o600 }))
+    await rename(temporary, joined)
+  }
+  for (const part of parts) await rm(part, { force: true })
+  await rename(joined, file)
+}
+
+async function* bytesOf(files: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (const file of files) if (await isThere(file)) yield* createReadStream(file) as AsyncIterable<Uint8Array>
+}
+
+async function isThere(file: string): Promise<boolean> {
+  try {
+    await access(file)
+    return true
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error
+    return false
   }
 }

@@ -4,7 +4,7 @@ import { RefusedError } from '../errors.ts'
 const LAST_TURN = 9_999
 
 export interface TurnInput {
-  memory: Pick<ClientMemory, 'getTask' | 'getTurn' | 'putTurn' | 'putArtifact'>
+  memory: Pick<ClientMemory, 'getTask' | 'getTurn' | 'listTurns' | 'putTurn' | 'putArtifact'>
   taskId: string
   /** The number that an earlier attempt was made with. */
   turn: number | null
@@ -16,7 +16,7 @@ export interface TurnInput {
 }
 
 /**
- * Writes a turn under the next free number, counted from 1. Of two that are written at once each gets its own, and one
+ * Writes a turn under the next free number, counted from 1; once the last is taken, under the first that is free. Of two that are written at once each gets its own, and one
  * that is written again, by its sandbox, the same.
  * @returns the number
  * @throws RefusedError when no number is left
@@ -25,10 +25,10 @@ export async function writeTurn(input: TurnInput): Promise<number> {
   const { memory, taskId, artifacts, onTurn } = input
   let turn = input.turn ?? (await nextTurn(input))
   for (;;) {
-    if (turn > LAST_TURN) throw new RefusedError(`The task has a turn ${LAST_TURN}, and can have no further one.`)
+    if (turn > LAST_TURN) throw new RefusedError(`The task has all ${LAST_TURN} turns, and can have no further one.`)
     await onTurn(turn)
     if (await putOwn(input, turn)) break
-    turn = Math.max(turn + 1, await nextTurn(input))
+    turn = await nextTurn(input, turn)
   }
   for (const artifact of artifacts) await memory.putArtifact({ taskId, turn, ...artifact })
   return turn
@@ -46,7 +46,14 @@ async function putOwn({ memory, taskId, meta, summaryMd }: TurnInput, turn: numb
   }
 }
 
-async function nextTurn({ memory, taskId }: TurnInput): Promise<number> {
+async function nextTurn({ memory, taskId }: TurnInput, taken = 0): Promise<number> {
   const task = await memory.getTask(taskId, { limit: 1 })
-  return (task?.latestTurn ?? 0) + 1
+  const next = Math.max(taken, task?.latestTurn ?? 0) + 1
+  if (next <= LAST_TURN) return next
+  let free = 1
+  for await (const { turn } of memory.listTurns(taskId)) {
+    if (turn > free) break
+    if (turn === free) free += 1
+  }
+  return free
 }

@@ -45,6 +45,24 @@ describe('the log', () => {
     )
   })
 
+  test.each([
+    ['being put together', { log: '1', 'log.before-end': '2', 'log.end': '3', 'log.joining': '12' }],
+    ['put together', { log: '1', 'log.before-end': '2', 'log.end': '3', 'log.joined': '123' }],
+    ['put together, and a part gone', { log: '1', 'log.end': '3', 'log.joined': '123' }],
+  ])('is whole, with no part twice in it, after it was %s', async (_name, left) => {
+    makeTree(base, left)
+    const file = join(base, 'log')
+    for (let time = 1; time <= 2; time += 1) {
+      await joinLog(file)
+      expect([readdirSync(base), readFileSync(file, 'utf8')]).toEqual([['log'], '123'])
+    }
+  })
+
+  test('is empty where it is gone', async () => {
+    await joinLog(join(base, 'log'))
+    expect(readFileSync(join(base, 'log'), 'utf8')).toBe('')
+  })
+
   test('takes a chunk that is larger than a part', async () => {
     const chunk = 'x'.repeat(35)
     expect(await log([chunk, 'y'])).toBe(`${chunk}y`)
@@ -97,6 +115,9 @@ describe('a turn', () => {
         artifacts: [],
         onTurn: async (turn: number) => void told.push(turn),
         memory: {
+          async *listTurns() {
+            for (const turn of [...turns.keys()].sort((left, right) => left - right)) yield { turn } as never
+          },
           getTask: async () => (turns.size === 0 ? null : ({ latestTurn: Math.max(...turns.keys()) } as never)),
           getTurn: async ({ turn }: { turn: number }) => ({ meta: { sandbox_id: turns.get(turn) } }) as unknown as Turn,
           async putTurn({ turn, meta, ifAbsent }: PutTurnInput) {
@@ -134,8 +155,17 @@ describe('a turn', () => {
     expect(await writeTurn({ ...input, turn: 1 })).toBe(1)
   })
 
+  test('takes a number that was left out, once the last is taken', async () => {
+    expect(await writeTurn(world(new Map([[9_999, 'other']])).input)).toBe(1)
+    const { input, told } = world(new Map([0, 1, 2, 4, 9_999].map((turn) => [turn, 'other'])), ['race'])
+    expect(await writeTurn(input)).toBe(5)
+    expect(told).toEqual([3, 5])
+    expect(await writeTurn(world(new Map([[9_998, 'other']]), ['race', 'race']).input)).toBe(2)
+  })
+
   test('has no number after the last, and fails as its requests do', async () => {
-    await expect(writeTurn(world(new Map([[9_999, 'other']])).input)).rejects.toThrow('no further')
+    const all = Array.from({ length: 9_999 }, (_, index): [number, string] => [index + 1, 'other'])
+    await expect(writeTurn(world(new Map(all)).input)).rejects.toThrow('no further')
     const { input } = world(new Map())
     const gone = new SandkeepNetworkError('http://h', new Error('gone'))
     input.memory.putTurn = () => Promise.reject(gone)
