@@ -121,9 +121,16 @@ async function rulesOf(
   for (const name of RULE_FILES) {
     // As git does, a symlink is not read: it could point out of the workspace.
     if (!children.some((child) => child.isFile() && child.name.toString() === name)) continue
-    rules = rules.extend(folder, await readFile(join(root, join(folder, name)), 'utf8'))
+    const text = await readFile(join(root, join(folder, name)), 'utf8').catch(goneAsNull)
+    if (text !== null) rules = rules.extend(folder, text)
   }
   return rules
+}
+
+/** A rule file that is gone since says nothing; taken for its folder's, the error would leave out all that is in it. */
+function goneAsNull(error: unknown): null {
+  if (errnoOf(error) !== 'ENOENT') throw error
+  return null
 }
 
 async function scanOther(root: string, path: string): Promise<ScannedEntry | Unsupported | null> {
