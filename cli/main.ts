@@ -27,7 +27,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 // The reader of a pipe may stop early, as `head` does; that is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (taker) return
-  if (error.code === 'EPIPE') process.exit(EXIT.ok)
+  if (error.code === 'EPIPE') process.exit(process.exitCode ?? EXIT.ok)
   throw error
 })
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createClient, type SandkeepClient } from '../../client/index.ts'
@@ -66,6 +66,20 @@ test('a reader that stops early ends the command, not the saving', { timeout: 12
   expect([141, 1]).toContain(code)
   expect((await turnOf(1))?.meta.exit_code).toBe(code)
   expect(await run(['--', 'cat', 'a'])).toMatchObject({ code: 0, stdout: 'a\n' })
+})
+
+test('a reader that stops after all is saved does not change the exit code', { timeout: 120_000 }, async () => {
+  // As much as the pipe does not take.
+  const command = `"${process.execPath}" "${MAIN}" run --task t -- sh -c 'seq 1 25000; exit 3' | { until [ -e saved ]; do sleep 0.05; done; head -1; }; exit "\${PIPESTATUS[0]}"`
+  const child = spawn('bash', ['-c', command], { cwd: base, env: environment(), stdio: 'ignore' })
+  const ended = new Promise((resolve) => child.on('close', resolve))
+  const isDestroyed = async () => (await client.sandboxes.list()).sandboxes[0]?.status === 'destroyed'
+  await expect
+    .poll(async () => (await isDestroyed()) && readdirSync(join(base, 'tmp')), { timeout: 60_000 })
+    .toEqual([])
+  writeFileSync(join(base, 'saved'), '')
+  expect(await ended).toBe(3)
+  expect((await turnOf(1))?.artifacts).toHaveLength(2)
 })
 
 test("the input is the command's", { timeout: 120_000 }, async () => {
