@@ -71,7 +71,8 @@ function notStarted(program: string, error: unknown): ExitCodeError {
 
 async function follow(child: ChildProcess, group: ProcessGroup, input: CommandInput): Promise<Ended> {
   const { timeoutMs, timers, killOthers } = input
-  const output = passOn(child, input)
+  const over = new AbortController()
+  const output = passOn(child, input, over.signal)
   let timedOut = false
   const callOff: Array<() => void> = []
   const endAtTimeout = () => {
@@ -84,6 +85,7 @@ async function follow(child: ChildProcess, group: ProcessGroup, input: CommandIn
   for (const cancel of callOff) cancel()
   await killOthers()
   await group.end()
+  over.abort()
   await withinTime(output, child)
   return { exitCode: code ?? EXIT.signal + (signal ? constants.signals[signal] : 0), timedOut }
 }
@@ -123,8 +125,12 @@ class ProcessGroup {
   }
 }
 
-/** Resolves when there is no more output. */
-async function passOn(child: ChildProcess, { log, stdout, stderr, onLogError }: CommandInput): Promise<void> {
+/** Resolves when there is no more output. Once the command is over, its readers may be slow: the log is not. */
+async function passOn(
+  child: ChildProcess,
+  { log, stdout, stderr, onLogError }: CommandInput,
+  over: AbortSignal,
+): Promise<void> {
   let isLogging = true
   let logged = Promise.resolve()
   const record = (chunk: Uint8Array) => {
@@ -138,24 +144,35 @@ async function passOn(child: ChildProcess, { log, stdout, stderr, onLogError }: 
       })
     return logged
   }
-  await Promise.all([copy(child.stdout, stdout, record), copy(child.stderr, stderr, record)])
+  const pass = (to: Writable) => async (chunk: Uint8Array) => {
+    await record(chunk)
+    await write(to, chunk, over)
+  }
+  await Promise.all([copy(child.stdout, pass(stdout)), copy(child.stderr, pass(stderr))])
 }
 
-async function copy(from: Readable | null, to: Writable, record: (chunk: Uint8Array) => Promise<void>): Promise<void> {
+async function copy(from: Readable | null, pass: (chunk: Uint8Array) => Promise<void>): Promise<void> {
   if (!from) return
   try {
-    for await (const chunk of from as AsyncIterable<Uint8Array>) {
-      await record(chunk)
-      await write(to, chunk)
-    }
+    for await (const chunk of from as AsyncIterable<Uint8Array>) await pass(chunk)
   } catch {
     // Nobody reads on: the command is told the same, by the pipe that is closed now.
     from.destroy()
   }
 }
 
-function write(to: Writable, chunk: Uint8Array): Promise<void> {
-  return new Promise((resolve, reject) => to.write(chunk, (error) => (error ? reject(error) : resolve())))
+/** Waits until the chunk is taken; not once `over` is aborted. */
+function write(to: Writable, chunk: Uint8Array, over: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const goOn = () => resolve()
+    if (over.aborted) goOn()
+    else over.addEventListener('abort', goOn)
+    to.write(chunk, (error) => {
+      over.removeEventListener('abort', goOn)
+      if (error) reject(error)
+      else resolve()
+    })
+  })
 }
 
 /** A process that has left the group may hold the output open for ever. */

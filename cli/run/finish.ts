@@ -1,3 +1,4 @@
+import { SandkeepHttpError } from '../../client/index.ts'
 import type { SandboxSnapshotEntry } from '../../src/checkpoints/types.ts'
 import type { Client } from '../context.ts'
 import type { Environment } from '../settings.ts'
@@ -39,11 +40,20 @@ export async function finishRun(input: FinishInput): Promise<RunRecord> {
   const sandboxes = new Set([record.sandboxId, sandboxId])
   const [turn, ...destroyed] = await Promise.allSettled([
     recordTurn({ ...input, record }, entries),
-    ...[...sandboxes].map((id) => client.sandboxes.destroy(id)),
+    ...[...sandboxes].map((id) => destroy(client, id)),
   ])
   for (const outcome of destroyed) if (outcome.status === 'rejected') throw outcome.reason
   if (turn.status === 'rejected') throw turn.reason
   return turn.value
+}
+
+/** One that is gone, or that only another may destroy, ends by itself. */
+async function destroy({ sandboxes }: FinishInput['client'], sandboxId: string): Promise<void> {
+  try {
+    await sandboxes.destroy(sandboxId)
+  } catch (error) {
+    if (!(error instanceof SandkeepHttpError && [403, 404].includes(error.status))) throw error
+  }
 }
 
 async function recordTurn(input: FinishInput, after: Entries): Promise<RunRecord> {

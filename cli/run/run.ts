@@ -3,6 +3,7 @@ import type { CommandContext } from '../context.ts'
 import { ExitCodeError, RefusedError, UsageError } from '../errors.ts'
 import { describeFailure, EXIT } from '../exit.ts'
 import { count, formatBytes, printable, printablePath } from '../format.ts'
+import { makeFolder } from '../workspace/make-folder.ts'
 import { summarize } from '../workspace/manifest.ts'
 import type { Ended } from './command.ts'
 import { execute } from './execute.ts'
@@ -58,7 +59,10 @@ async function runWith(
   const end = { ...ended, endedAt: new Date().toISOString() }
   let done: RunRecord
   try {
-    await writeRecord(places.folder, { ...record, end })
+    // On a full disk, or where the command has removed the folder, the work is saved all the same.
+    await makeFolder(places.folder.path, 0o700)
+      .then(() => writeRecord(places.folder, { ...record, end }))
+      .catch((error: unknown) => progress.note(`sandkeep: ${describeFailure(error).message}`))
     done = await finishRun({
       client: session.client,
       folder: places.folder,

@@ -4,7 +4,8 @@ import { errnoOf } from '../errors.ts'
 import { openFile } from '../workspace/hash.ts'
 import { join } from '../workspace/paths.ts'
 
-const OWN_FOLDER = '.sandkeep'
+/** What is in it is no part of the workspace. */
+export const OWN_FOLDER = '.sandkeep'
 
 /** Where a command leaves the summary of its turn, in its workspace. */
 export const SUMMARY_FILE = `${OWN_FOLDER}/summary.md`

@@ -140,8 +140,13 @@ async function readSaved(root: string, { path, blobKey, size }: SandboxSnapshotF
 async function place(folder: string, { path }: SandboxSnapshotFileEntry, content: Buffer | null): Promise<void> {
   if (content === null) return
   const target = join(folder, path)
-  await mkdir(dirname(target), { recursive: true })
-  await writeFile(target, content, { flag: 'wx' })
+  try {
+    await mkdir(dirname(target), { recursive: true })
+    await writeFile(target, content, { flag: 'wx' })
+  } catch (error) {
+    // Nearer to the top, where the workspace is, there is room for it.
+    if (errnoOf(error) !== 'ENAMETOOLONG') throw error
+  }
 }
 
 /** Of git's settings none counts, and no program but git itself is run. */

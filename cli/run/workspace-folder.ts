@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { errnoOf, RefusedError, UsageError } from '../errors.ts'
@@ -6,6 +6,7 @@ import { printablePath } from '../format.ts'
 import type { Environment } from '../settings.ts'
 import { makeFolder } from '../workspace/make-folder.ts'
 import { type RunFolder, runFolder } from './record.ts'
+import { OWN_FOLDER } from './summary.ts'
 
 export interface Places {
   folder: RunFolder
@@ -42,18 +43,29 @@ export async function makePlaces({ TMPDIR }: Environment, cwd: string, dir: stri
 }
 
 /**
- * Makes a folder (absolute path) where it is missing; answers with its path without links.
+ * Makes a folder (absolute path) where it is missing, and in it the one that is no part of the workspace; answers with
+ * its path without links.
  * @throws RefusedError when it is not empty, UsageError when it is no folder
  */
 export async function emptyFolder(path: string): Promise<string> {
   try {
     await makeFolder(path)
-    const names = await readdir(path)
-    if (names.length === 0) return await realpath(path)
+    if ((await readdir(path)).length === 0 && (await take(path))) return await realpath(path)
   } catch (error) {
     const code = errnoOf(error)
     if (code === 'ENOTDIR' || code === 'EEXIST') throw new UsageError(`${printablePath(path)} is not a folder.`)
     throw error
   }
   throw new RefusedError(`${printablePath(path)} is not empty. The workspace needs a folder that is new or empty.`)
+}
+
+/** Of two that find a folder empty at once one gets it: what the other undoes would be the work of the first. */
+async function take(folder: string): Promise<boolean> {
+  try {
+    await mkdir(join(folder, OWN_FOLDER))
+    return true
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') throw error
+    return false
+  }
 }

@@ -96,7 +96,7 @@ test('a run keeps what is saved beside the files, and so does the save of one th
   expect(await world.command(['save', folder], { client: late })).toMatchObject({ code: 0 })
   const last = await open('two')
   expect(last.conversation).toEqual(['hello'])
-  expect(Object.keys(readTree(last.path))).toEqual(['a', 'b'])
+  expect(Object.keys(readTree(last.path))).toEqual(['.sandkeep', 'a', 'b'])
 })
 
 test('what cannot be kept is told, once', async () => {

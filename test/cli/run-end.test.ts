@@ -276,6 +276,15 @@ describe('a service that cannot be reached in the end', () => {
     expect(readFileSync(world.path('after/a'), 'utf8')).toBe('mine\n')
   })
 
+  test('nor is a save undone by a sandbox that is gone, or that only another may destroy', async () => {
+    const outcome = await world.run('echo a > a', [], { client: down('sandboxes.saveSnapshot') })
+    const writer = api.client({ ...world.scope, apiKey: await api.createKey('writer') })
+    expect((await world.command(told(outcome.stderr), { client: writer })).code).toBe(0)
+    const gone = api.withOptions({ now: () => Date.now() + 40 * 86_400_000 }).client(world.scope)
+    expect(await gone.sandboxes.get((await sandboxes())[0]?.sandboxId ?? '')).toBeNull()
+    expect((await world.command(told(outcome.stderr), { client: gone })).code).toBe(0)
+  })
+
   test('save takes only what a run has left', async () => {
     for (const folder of ['.', 'missing']) {
       expect(await world.command(['save', folder])).toMatchObject({

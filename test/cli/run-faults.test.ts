@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -100,4 +100,74 @@ describe('a reader that reads no more', () => {
     expect(await command.ended).toEqual({ exitCode: 143, timedOut: true })
     expect((await logged()).slice(0, 4)).toBe('y\ny\n')
   })
+})
+
+test('a reader that is slow misses nothing, and the log does not wait for it', async () => {
+  const base = temporaryFolder()
+  const log = await OutputLog.create(join(base, 'log'))
+  const read: Buffer[] = []
+  const slow = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      read.push(chunk)
+      setTimeout(done, 700)
+    },
+  })
+  const command = await startCommand({
+    ...{ program: 'seq', args: ['1', '40000'], cwd: base, env: process.env, log, timers: new ManualTimers() },
+    ...{ stdout: slow, stderr: slow, timeoutMs: undefined },
+    onLogError: () => undefined,
+    killOthers: async () => undefined,
+  })
+  expect(await command.ended).toEqual({ exitCode: 0, timedOut: false })
+  await log.close()
+  const logged = readFileSync(join(base, 'log'), 'utf8')
+  expect(logged.split('\n').at(-2)).toBe('40000')
+  await new Promise<void>((resolve) => slow.end(resolve))
+  expect(Buffer.concat(read).toString()).toBe(logged)
+  rmSync(base, { recursive: true })
+})
+
+test('of two runs that begin in one folder at once, one is not run, and takes nothing from the other', async () => {
+  await world.run('echo old > old')
+  const asked = Promise.withResolvers<void>()
+  const refused = Promise.withResolvers<void>()
+  const client = world.clientWith('sandboxes', {
+    async create(input) {
+      asked.resolve()
+      await refused.promise
+      return world.client.sandboxes.create(input)
+    },
+  })
+  const running = world.run('echo new > new', ['--dir', 'w'], { client })
+  await asked.promise
+  // Nothing of the workspace is there yet.
+  const other = await world.command(['run', '--task', 't', '--dir', 'w', '--', 'missing-program'])
+  refused.resolve()
+  expect(other).toMatchObject({ code: 125, stderr: expect.stringContaining('is not empty') })
+  expect((await running).code).toBe(0)
+  expect((await world.run('ls')).stdout).toBe('new\nold\n')
+})
+
+test('the work is saved although the command has removed the folder of the run', async () => {
+  const script = 'echo a > a; echo out; rm -rf "$TMPDIR"/sandkeep-run-*'
+  expect(await world.run(script, ['--dir', 'w'])).toMatchObject({ code: 0 })
+  expect(readdirSync(world.tmp)).toEqual([])
+  expect((await turnOf(1))?.artifacts).toMatchObject([{ name: 'output.log' }, { name: 'workspace.diff' }])
+  expect((await world.run('cat a')).stdout).toBe('a\n')
+})
+
+test('the work is saved although the record of the run cannot be written', async () => {
+  const script = 'echo a > a; record=$(echo "$TMPDIR"/sandkeep-run-*/run.json); rm "$record"; mkdir -p "$record/x"'
+  expect((await world.run(script)).code).toBe(123)
+  expect((await world.run('cat a')).stdout).toBe('a\n')
+})
+
+test('a path that is too long for the diff keeps no turn from being written', async () => {
+  const room = 4_095 - world.path('w/').length
+  const script = `p=$(printf '%0200d/' 0); n=$(( ${room} / 201 )); i=1
+    while [ $i -le $n ]; do mkdir "$p"; cd "$p"; i=$((i+1)); done
+    printf hello > "$(printf '%0'$(( ${room} - n * 201 ))'d' 1)"`
+  const outcome = await world.run(script, ['--dir', 'w'])
+  expect(outcome).toMatchObject({ code: 0, stderr: expect.stringContaining('saved 1 file, 5 B') })
+  expect(await world.artifact(1, 'workspace.diff')).toMatch(/^A 0{200}\//)
 })
