@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { SandboxRecord } from '../../src/sandboxes/types.ts'
 import { type CommandContext, openSession, type Session } from '../context.ts'
 import { makeFolder } from '../workspace/make-folder.ts'
@@ -8,7 +8,7 @@ import type { RunOptions, RunPlan } from './options.ts'
 import { newRecord, type RunRecord, writeRecord } from './record.ts'
 import { restoreLatest } from './restore-latest.ts'
 import { type Contents, NO_CONTENTS } from './saver.ts'
-import { removeSummary, SUMMARY_FILE } from './summary.ts'
+import { OWN_FOLDER } from './summary.ts'
 import { makePlaces, type Places } from './workspace-folder.ts'
 
 /** A sandbox whose run was killed ends by itself after this. */
@@ -100,8 +100,7 @@ async function fill(
         progress,
       })
     : NO_CONTENTS
-  await removeSummary(workspace)
-  // So that the command need not make it; where something else has the name, the command has no summary.
-  await makeFolder(dirname(join(workspace, SUMMARY_FILE))).catch(() => undefined)
+  // So that the command need not make it.
+  await makeFolder(join(workspace, OWN_FOLDER))
   return before
 }

@@ -9,6 +9,7 @@ import { sha256OfKey } from '../workspace/manifest.ts'
 import { openProtectedPaths } from '../workspace/protected-paths.ts'
 import { scanWorkspace } from '../workspace/scan.ts'
 import type { StatCache } from '../workspace/stat-cache.ts'
+import { isRunsOwn } from './summary.ts'
 
 export interface RestoreLatestInput {
   client: Pick<Client, 'sandboxes'>
@@ -21,13 +22,22 @@ export interface RestoreLatestInput {
   progress: Progress
 }
 
-/** Fills an empty folder with a snapshot; its stat cache knows the files from then on. Returns what the snapshot holds. */
+/**
+ * Fills an empty folder with a snapshot, but for what is no part of a workspace; its stat cache knows the files from then
+ * on. Returns what the snapshot holds of them.
+ */
 export async function restoreLatest(input: RestoreLatestInput): Promise<SnapshotManifest> {
   const { client, snapshot, root, cache, stateFolder, signal, progress } = input
   const transport = createTransport()
   try {
     const { manifest } = await restoreSnapshot({
-      sandboxes: client.sandboxes,
+      sandboxes: {
+        snapshotDownloads: (name, keys) => client.sandboxes.snapshotDownloads(name, keys),
+        async getSnapshot(name) {
+          const found = await client.sandboxes.getSnapshot(name)
+          return found && { ...found, files: found.files.filter(({ path }) => !isRunsOwn(path)) }
+        },
+      },
       snapshot,
       root,
       transport,

@@ -1,4 +1,4 @@
-import { realpath, rm } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { MAX_SUMMARY_BYTES } from '../../src/limits.ts'
 import { errnoOf } from '../errors.ts'
 import { openFile } from '../workspace/hash.ts'
@@ -15,16 +15,19 @@ export function isRunsOwn(path: string): boolean {
   return path === OWN_FOLDER || path.startsWith(`${OWN_FOLDER}/`)
 }
 
-/** The summary that the command has left, cut where it is too long; null for none. No link is followed. */
+/** The summary that the command has left, cut where it is too long; null for none that can be read. No link is followed. */
 export async function readSummary(root: string): Promise<string | null> {
-  const path = await ownPath(root)
-  if (path === null) return null
-  const handle = await openFile(path).catch((error: unknown) => {
-    const code = errnoOf(error)
-    if (code !== undefined && UNREADABLE.has(code)) return null
-    throw error
-  })
-  if (handle === null) return null
+  try {
+    const path = join(root, SUMMARY_FILE)
+    return (await realpath(path)) === path ? await readStart(path) : null
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error
+    return null
+  }
+}
+
+async function readStart(path: string): Promise<string | null> {
+  const handle = await openFile(path)
   try {
     if (!(await handle.stat()).isFile()) return null
     const buffer = Buffer.alloc(MAX_SUMMARY_BYTES)
@@ -35,26 +38,6 @@ export async function readSummary(root: string): Promise<string | null> {
     return textOf(buffer.subarray(0, length))
   } finally {
     await handle.close()
-  }
-}
-
-/** Removes a summary that came with the workspace: it is not of this turn. */
-export async function removeSummary(root: string): Promise<void> {
-  const path = await ownPath(root)
-  if (path !== null) await rm(path, { force: true })
-}
-
-const UNREADABLE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM'])
-
-/** Null where there is none that can be read, or a link stands for it or for its folder. */
-async function ownPath(root: string): Promise<string | null> {
-  const path = join(root, SUMMARY_FILE)
-  try {
-    return (await realpath(path)) === path ? path : null
-  } catch (error) {
-    const code = errnoOf(error)
-    if (code !== undefined && UNREADABLE.has(code)) return null
-    throw error
   }
 }
 

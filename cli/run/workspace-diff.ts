@@ -168,7 +168,7 @@ async function appendGitDiff(folder: string, file: string, env: Environment): Pr
     await once(child, 'close')
   } catch (error) {
     // Without git there are the names.
-    if (errnoOf(error) !== 'ENOENT') throw error
+    if (errnoOf(error) === undefined) throw error
   } finally {
     await output.close()
   }

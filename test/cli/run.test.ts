@@ -93,6 +93,26 @@ describe('a run', () => {
     expect((await turnOf(3))?.summaryMd).toBe('a'.repeat(1_048_575))
   })
 
+  test('has a folder for its summary, whatever has its name in the snapshot', async () => {
+    makeTree(world.base, { elsewhere: { dir: true } })
+    const { sandbox } = await world.client.sandboxes.create({ profile: 'p', taskId: 't' })
+    const files = [{ kind: 'symlink' as const, path: '.sandkeep', target: world.path('elsewhere') }]
+    await world.client.sandboxes.saveSnapshot(sandbox.sandboxId, { reason: 'push', files })
+    for (const [turn, args] of [[], ['--dir', 'w']].entries()) {
+      const from = ['--from', `${sandbox.sandboxId}/1`, ...args]
+      expect((await world.run('echo did > "$SANDBOX_SUMMARY_FILE"', from)).code).toBe(0)
+      expect((await turnOf(turn + 1))?.summaryMd).toBe('did\n')
+    }
+    expect(readdirSync(world.path('elsewhere'))).toEqual([])
+  })
+
+  test('takes no socket for a summary', async () => {
+    const listen = `require('node:net').createServer().listen('.sandkeep/summary.md', () => process.kill(process.pid, 'SIGKILL'))`
+    const outcome = await world.command(['run', '--task', 't', '--', process.execPath, '-e', listen])
+    expect(outcome.code).toBe(137)
+    expect((await turnOf(1))?.summaryMd).toBe('')
+  })
+
   test('leaves out what a push leaves out, and names what cannot be kept', async () => {
     const outcome = await world.run(
       'mkfifo pipe; mkdir .git node_modules; echo x > .git/x; echo x > node_modules/x; echo x > .env; echo p > .gitignore; echo x > p; echo y > y',
