@@ -12,9 +12,9 @@ import { digestOf, type Stored } from '../http/support/fuzz/writes.ts'
 import { exchange } from './harness.ts'
 
 /** The same seed makes the same requests. */
-const SEED = Number(process.env.FUZZ_SEED ?? 11)
+const SEED = Number(process.env.SANDKEEP_FUZZ_SEED ?? 11)
 /** A tenth of those that the functions are sent without HTTP. */
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3_000) / 10
+const REQUESTS = Number(process.env.SANDKEEP_FUZZ_REQUESTS ?? 3_000) / 10
 
 let stack: LocalStack
 let stored: Stored
