@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { Readable } from 'node:stream'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
-import { beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, type MockInstance, test, vi } from 'vitest'
 import * as z from 'zod'
 import { action } from '../../lambdas/shared/action.ts'
 import { json } from '../../lambdas/shared/answer.ts'
@@ -19,13 +19,13 @@ import { policy, post, testGateway } from './harness.ts'
 import { runOnLambda } from './lambda-runtime.ts'
 import { STREAM_PATH, streamTemplate } from './stream-harness.ts'
 
-const log = vi.spyOn(logging, 'log')
+let log: MockInstance<typeof logging.log>
 
 /** What was logged beside the line of each request. */
 const failuresLogged = () => log.mock.calls.filter(([level]) => level !== 'INFO')
 
 beforeEach(() => {
-  log.mockReset().mockReturnValue(undefined)
+  log = vi.spyOn(logging, 'log').mockReturnValue(undefined)
 })
 
 const route = { method: 'POST', path: STREAM_PATH, role: 'writer', permission: 'sandbox-memory#read' } as const

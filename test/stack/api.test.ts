@@ -149,5 +149,5 @@ test('the outputs name the API, the table and the bucket', () => {
 })
 
 test('the template is the same every time', () => {
-  expect(synth().toJSON()).toEqual(template.toJSON())
+  expect(synth({}).toJSON()).toEqual(template.toJSON())
 })

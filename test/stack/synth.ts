@@ -2,8 +2,16 @@ import { App } from 'aws-cdk-lib'
 import { Template } from 'aws-cdk-lib/assertions'
 import { SandkeepStack, type SandkeepStackProps } from '../../lib/index.ts'
 
-/** The template of a stack with the given props, without bundles. */
-export function synth(props: SandkeepStackProps = {}): Template {
+let standard: Template | undefined
+
+/** The template of a stack with the given props, without bundles. Without props it is the same object every time. */
+export function synth(props?: SandkeepStackProps): Template {
+  if (props) return make(props)
+  standard ??= make({})
+  return standard
+}
+
+function make(props: SandkeepStackProps): Template {
   const app = new App({ context: { 'aws:cdk:bundling-stacks': [] }, analyticsReporting: false })
   return Template.fromStack(new SandkeepStack(app, 'Sandkeep', props))
 }
