@@ -61,6 +61,7 @@ export async function openWorkspace(input: OpenWorkspaceInput): Promise<Workspac
   const root = await openFolder(input.dir)
   const { sandbox } = await client.sandboxes.create({ profile, taskId, restoreLatest: true, ttlSeconds })
   const cache = statCache(cacheFolder(process.env), root)
+  const begun = statCache(join(cacheFolder(process.env), 'begun'), root)
   const { signal } = new AbortController()
   try {
     const contents = sandbox.restore
@@ -69,12 +70,22 @@ export async function openWorkspace(input: OpenWorkspaceInput): Promise<Workspac
           snapshot: sandbox.restore,
           root,
           cache,
+          begun,
           stateFolder: stateFolder(process.env),
           signal,
           progress: quietProgress(note),
         })
       : NO_CONTENTS
-    const saver = new WorkspaceSaver({ client, sandboxId: sandbox.sandboxId, root, cache, contents, signal, note })
+    const saver = new WorkspaceSaver({
+      client,
+      sandboxId: sandbox.sandboxId,
+      root,
+      cache,
+      begun,
+      contents,
+      signal,
+      note,
+    })
     return {
       path: root,
       sandbox,

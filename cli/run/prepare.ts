@@ -22,6 +22,7 @@ export interface Prepared {
   engine: ContainerEngine | undefined
   places: Places
   cache: StatCache
+  begun: StatCache
   record: RunRecord
   /** What is in the workspace, and what is kept with it. */
   before: Contents
@@ -55,14 +56,15 @@ export async function prepareRun(
       ttlSeconds: TTL_SECONDS,
     })
     sandbox = created.sandbox
-    const begun = recordOf(plan, sandbox, places)
-    await writeRecord(places.folder, begun)
-    const cache = statCache(places.folder.cache, places.workspace)
-    const before = await fill(session, begun, places, cache)
-    const record = { ...begun, ready: true }
+    const unfilled = recordOf(plan, sandbox, places)
+    await writeRecord(places.folder, unfilled)
+    const { folder, workspace } = places
+    const caches = { cache: statCache(folder.cache, workspace), begun: statCache(folder.begun, workspace) }
+    const before = await fill(session, unfilled, places, caches)
+    const record = { ...unfilled, ready: true }
     await writeRecord(places.folder, record)
     session.signal.throwIfAborted()
-    return { session, engine, places, cache, record, before, undo }
+    return { session, engine, places, ...caches, record, before, undo }
   } catch (error) {
     await undo()
     throw error
@@ -86,7 +88,7 @@ async function fill(
   session: Session,
   { source }: RunRecord,
   { folder, workspace }: Places,
-  cache: StatCache,
+  caches: Pick<Prepared, 'cache' | 'begun'>,
 ): Promise<Contents> {
   const { client, signal, progress } = session
   const before = source
@@ -94,7 +96,7 @@ async function fill(
         client,
         snapshot: source,
         root: workspace,
-        cache,
+        ...caches,
         stateFolder: join(folder.path, 'state'),
         signal,
         progress,

@@ -42,6 +42,8 @@ export interface RunFolder {
   log: string
   diff: string
   cache: string
+  /** Of the stat cache of the workspace as it began. */
+  begun: string
 }
 
 export function runFolder(path: string): RunFolder {
@@ -52,6 +54,7 @@ export function runFolder(path: string): RunFolder {
     log: inside('output.log'),
     diff: inside('workspace.diff'),
     cache: inside('cache'),
+    begun: inside('begun'),
   }
 }
 

@@ -17,6 +17,8 @@ export interface RestoreLatestInput {
   /** An absolute path, no link. */
   root: string
   cache: StatCache
+  /** Gets to know the files, too. */
+  begun: StatCache
   stateFolder: string
   signal: AbortSignal
   progress: Progress
@@ -27,7 +29,7 @@ export interface RestoreLatestInput {
  * on. Returns what the snapshot holds of them.
  */
 export async function restoreLatest(input: RestoreLatestInput): Promise<SnapshotManifest> {
-  const { client, snapshot, root, cache, stateFolder, signal, progress } = input
+  const { client, snapshot, root, cache, begun, stateFolder, signal, progress } = input
   const transport = createTransport()
   try {
     const { manifest } = await restoreSnapshot({
@@ -50,7 +52,7 @@ export async function restoreLatest(input: RestoreLatestInput): Promise<Snapshot
         advance: (bytes) => progress.advance(bytes),
       },
     })
-    await learn(root, manifest.files, cache, signal)
+    await learn(root, manifest.files, [cache, begun], signal)
     return manifest
   } finally {
     progress.stop()
@@ -65,7 +67,7 @@ const SETTLING_MS = 30
 async function learn(
   root: string,
   entries: ReadonlyArray<SandboxSnapshotEntry>,
-  cache: StatCache,
+  caches: readonly StatCache[],
   signal: AbortSignal,
 ): Promise<void> {
   await sleep(SETTLING_MS)
@@ -77,5 +79,5 @@ async function learn(
     return entry.kind === 'file' && key !== undefined ? [{ ...entry, sha256: sha256OfKey(key) }] : []
   })
   // Without it the first save reads all files.
-  await cache.save(known, startedAt).catch(() => undefined)
+  for (const cache of caches) await cache.save(known, startedAt).catch(() => undefined)
 }

@@ -47,6 +47,7 @@ async function runWith(
     sandboxId: record.sandboxId,
     root: places.workspace,
     cache: prepared.cache,
+    begun: prepared.begun,
     contents: before,
     signal: session.signal,
     note: progress.note,

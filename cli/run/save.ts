@@ -94,9 +94,9 @@ async function saveInto(
   { workspace }: RunRecord,
   into: { sandboxId: string; contents: Contents; ifLatest?: SnapshotName | null },
 ): Promise<{ snapshot: SnapshotRecord; entries: Entries }> {
-  const cache = statCache(folder.cache, workspace)
+  const begun = statCache(folder.begun, workspace)
   const note = (text: string) => progress.note(text)
-  const saver = new WorkspaceSaver({ client, ...into, root: workspace, cache, signal, note })
+  const saver = new WorkspaceSaver({ client, ...into, root: workspace, cache: begun, begun, signal, note })
   return { snapshot: await saver.save('destroy'), entries: saver.entries }
 }
 

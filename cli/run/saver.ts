@@ -35,6 +35,11 @@ export interface SaverInput {
   root: string
   /** Of the workspace. */
   cache: StatCache
+  /**
+   * What was known of it before anything was written to it. For the last save no more counts: a file that is written to
+   * through a memory map may have the same times as when an earlier save read it.
+   */
+  begun: StatCache
   /** What the sandbox's last snapshot holds, or what the workspace began with. Artifacts and conversation are kept. */
   contents: Contents
   /**
@@ -103,7 +108,8 @@ export class WorkspaceSaver {
     const { artifacts } = this.#contents
     let parent = this.#contents.files
     for (let attempt = 1; ; attempt += 1) {
-      const captured = await this.#capture(parent, attempt > 1)
+      const cache = reason === 'destroy' ? this.#input.begun : this.#input.cache
+      const captured = await this.#capture(cache, parent, attempt > 1)
       if (!captured.changed && !always) return null
       try {
         const contents = { files: captured.files, artifacts, conversation }
@@ -119,8 +125,8 @@ export class WorkspaceSaver {
     }
   }
 
-  async #capture(parent: Entries, asksForAll: boolean) {
-    const { client, root, cache, signal } = this.#input
+  async #capture(cache: StatCache, parent: Entries, asksForAll: boolean) {
+    const { client, root, signal } = this.#input
     const transport = createTransport()
     try {
       const captured = await captureWorkspace({

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { NO_CONTENTS, WorkspaceSaver } from '../../cli/run/saver.ts'
-import { statCache } from '../../cli/workspace/stat-cache.ts'
+import { type StatCache, statCache } from '../../cli/workspace/stat-cache.ts'
 import { BlobsMissingError } from '../../src/errors.ts'
 import { startTestApi, type TestApi } from '../http/support/api.ts'
 import { RunWorld } from './support/run-world.ts'
@@ -147,6 +148,7 @@ describe('a save', () => {
       sandboxId,
       root,
       cache: statCache(world.path('cache'), root),
+      begun: statCache(world.path('begun'), root),
       contents: NO_CONTENTS,
       signal: new AbortController().signal,
       note,
@@ -239,6 +241,30 @@ describe('a save', () => {
     expect([(await autosaved)?.snapshotSeq, (await saved).snapshotSeq]).toEqual([1, 2])
   })
 
+  test('takes for the last one no file for unchanged that was read since the command began', async () => {
+    const root = makeTree(world.path('r'), { db: 'one' })
+    // What is written through a memory map may leave all times as they were.
+    const sha256 = createHash('sha256').update('one').digest('hex')
+    const cache: StatCache = {
+      async *along(files) {
+        for (const file of files) yield [file, () => sha256]
+      },
+      save: async () => undefined,
+    }
+    const sandboxId = await create()
+    await world.client.blobs.put(`sandbox-files/sha256/${sha256}`, Buffer.from('one'))
+    const saving = new WorkspaceSaver({
+      ...{ client: world.client, sandboxId, root, cache, contents: NO_CONTENTS, note: () => undefined },
+      begun: statCache(world.path('begun'), root),
+      signal: new AbortController().signal,
+    })
+    await saving.autosave()
+    writeFileSync(`${root}/db`, 'two')
+    expect(await saving.autosave()).toBeNull()
+    expect(await saving.save('destroy')).toMatchObject({ snapshotSeq: 2 })
+    expect(await saving.save('destroy')).toMatchObject({ snapshotSeq: 2 })
+  })
+
   test('uploads anew what is not there any more', async () => {
     const root = makeTree(world.path('r'), { a: 'a', b: 'b' })
     // What is taken for saved was saved elsewhere.
@@ -251,6 +277,7 @@ describe('a save', () => {
       sandboxId: other.sandboxId,
       root,
       cache: statCache(world.path('cache'), root),
+      begun: statCache(world.path('begun'), root),
       contents: { ...NO_CONTENTS, files: elsewhere.entries },
       signal: new AbortController().signal,
       note: () => undefined,
