@@ -12,6 +12,7 @@ const SOURCES: Record<string, [file: string, before: string]> = {
   'values of a JSON body': ['src/limits.ts', 'MAX_JSON_MARKS ='],
   'anything the gateway takes': ['local/gateway/limits.ts', 'MAX_PAYLOAD_BYTES ='],
   'request line and header values': ['local/gateway/limits.ts', 'MAX_HEADER_BYTES ='],
+  "method's ARN with the path of a request": ['local/gateway/limits.ts', 'MAX_METHOD_ARN_BYTES ='],
   'time until an answer': ['local/gateway/limits.ts', 'buffered:'],
   'time of a streamed answer': ['local/gateway/limits.ts', 'streamed:'],
   'streamed answer': ['local/gateway/limits.ts', 'MAX_STREAM_BYTES ='],
