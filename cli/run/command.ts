@@ -8,6 +8,7 @@ import { EXIT } from '../exit.ts'
 import { printable } from '../format.ts'
 import type { Environment } from '../settings.ts'
 import type { Timers } from '../timers.ts'
+import { Mask } from './mask.ts'
 import type { OutputLog } from './output-log.ts'
 
 /** How long what is asked to end may take. */
@@ -22,6 +23,8 @@ export interface CommandInput {
   cwd: string
   env: Environment
   log: OutputLog
+  /** Texts that the log is not to show: others may read it. */
+  secrets: ReadonlyArray<string | undefined>
   stdout: Writable
   stderr: Writable
   timeoutMs: number | undefined
@@ -128,7 +131,7 @@ class ProcessGroup {
 /** Resolves when there is no more output. Once the command is over, its readers may be slow: the log is not. */
 async function passOn(
   child: ChildProcess,
-  { log, stdout, stderr, onLogError }: CommandInput,
+  { log, secrets, stdout, stderr, onLogError }: CommandInput,
   over: AbortSignal,
 ): Promise<void> {
   let isLogging = true
@@ -144,11 +147,16 @@ async function passOn(
       })
     return logged
   }
-  const pass = (to: Writable) => async (chunk: Uint8Array) => {
-    await record(chunk)
-    await write(to, chunk, over)
+  const pass = async (from: Readable | null, to: Writable) => {
+    const mask = new Mask(secrets)
+    await copy(from, async (chunk) => {
+      await record(mask.pass(chunk))
+      await write(to, chunk, over)
+    })
+    const rest = mask.end()
+    if (rest.length > 0) await record(rest)
   }
-  await Promise.all([copy(child.stdout, pass(stdout)), copy(child.stderr, pass(stderr))])
+  await Promise.all([pass(child.stdout, stdout), pass(child.stderr, stderr)])
 }
 
 async function copy(from: Readable | null, pass: (chunk: Uint8Array) => Promise<void>): Promise<void> {

@@ -68,6 +68,8 @@ function startWith(input: ExecuteInput, log: OutputLog): Promise<RunningCommand>
   const shared = {
     cwd: places.workspace,
     log,
+    // The command has them in its environment, and the log is read by all who may read the project's memory.
+    secrets: [prepared.session.settings.apiKey, prepared.session.settings.token],
     stdout: json ? stderr : stdout,
     stderr,
     timeoutMs: plan.timeoutMs,

@@ -75,6 +75,7 @@ describe('a reader that reads no more', () => {
       ...{ program: 'sh', args: ['-c', script], cwd: base, env: process.env, log, timers },
       ...{ stdout: never(), stderr: never(), timeoutMs: 60_000 },
       onLogError: () => undefined,
+      secrets: [],
       killOthers: async () => undefined,
     })
     const logged = async () => {
@@ -116,6 +117,7 @@ test('a reader that is slow misses nothing, and the log does not wait for it', a
     ...{ program: 'seq', args: ['1', '40000'], cwd: base, env: process.env, log, timers: new ManualTimers() },
     ...{ stdout: slow, stderr: slow, timeoutMs: undefined },
     onLogError: () => undefined,
+    secrets: [],
     killOthers: async () => undefined,
   })
   expect(await command.ended).toEqual({ exitCode: 0, timedOut: false })

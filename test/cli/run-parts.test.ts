@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { containerArguments, findEngine } from '../../cli/run/container.ts'
+import { Mask } from '../../cli/run/mask.ts'
 import { parseMeta } from '../../cli/run/options.ts'
 import { joinLog, OutputLog } from '../../cli/run/output-log.ts'
 import { saveCommand } from '../../cli/run/save-command.ts'
@@ -67,6 +68,16 @@ describe('the log', () => {
     const chunk = 'x'.repeat(35)
     expect(await log([chunk, 'y'])).toBe(`${chunk}y`)
   })
+})
+
+test('secrets are hidden, wherever a chunk ends', () => {
+  const text = 'skp_secretskp_skp_secret tok-enskp_secre tok-en-1 x'
+  for (let size = 1; size <= text.length; size += 1) {
+    const mask = new Mask(['skp_secret', undefined, 'tok-en-1', '', 'x'])
+    const chunks: Uint8Array[] = []
+    for (let at = 0; at < text.length; at += size) chunks.push(mask.pass(Buffer.from(text.slice(at, at + size))))
+    expect(Buffer.concat([...chunks, mask.end()]).toString()).toBe('***skp_*** tok-enskp_secre *** x')
+  }
 })
 
 test('meta may have any name', () => {

@@ -106,6 +106,15 @@ describe('a run', () => {
     expect(readdirSync(world.path('elsewhere'))).toEqual([])
   })
 
+  test('shows the credentials in its output to who runs it, and in the log to nobody', async () => {
+    const env = { SANDBOX_TOKEN: 'secret-token' }
+    const script = 'echo "key $SANDBOX_API_KEY, token $SANDBOX_TOKEN"; echo "$SANDBOX_TOKEN" >&2; printf "%s" skp_te'
+    const { stdout } = await world.run(script, [], { env })
+    expect(stdout).toBe('key skp_test, token secret-token\nskp_te')
+    const log = await artifact(1, 'output.log')
+    expect(log.split('\n').sort()).toEqual(['***', 'key ***, token ***', 'skp_te'])
+  })
+
   test('takes no socket for a summary', async () => {
     const listen = `require('node:net').createServer().listen('.sandkeep/summary.md', () => process.kill(process.pid, 'SIGKILL'))`
     const outcome = await world.command(['run', '--task', 't', '--', process.execPath, '-e', listen])
