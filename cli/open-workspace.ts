@@ -59,7 +59,12 @@ export interface Workspace {
 export async function openWorkspace(input: OpenWorkspaceInput): Promise<Workspace> {
   const { client, taskId, profile = 'default', ttlSeconds = DAY_SECONDS, note = console.warn } = input
   const root = await openFolder(input.dir)
-  const { sandbox } = await client.sandboxes.create({ profile, taskId, restoreLatest: true, ttlSeconds })
+  const { sandbox } = await client.sandboxes
+    .create({ profile, taskId, restoreLatest: true, ttlSeconds })
+    .catch(async (error: unknown) => {
+      await empty(root).catch(() => undefined)
+      throw error
+    })
   const cache = statCache(cacheFolder(process.env), root)
   const begun = statCache(join(cacheFolder(process.env), 'begun'), root)
   const { signal } = new AbortController()

@@ -23,14 +23,18 @@ export interface Places {
  * @throws RefusedError when that is not empty, UsageError when it is no folder
  */
 export async function makePlaces({ TMPDIR }: Environment, cwd: string, dir: string | undefined): Promise<Places> {
-  const workspace = dir === undefined ? undefined : await emptyFolder(resolve(cwd, dir))
   const folder = runFolder(await realpath(await mkdtemp(join(TMPDIR || tmpdir(), 'sandkeep-run-'))))
   const removeOwn = () => rm(folder.path, { recursive: true, force: true })
-  if (workspace === undefined) {
+  if (dir === undefined) {
     const own = join(folder.path, 'workspace')
     await makeFolder(own)
     return { folder, workspace: own, removeOwn, clear: removeOwn }
   }
+  // Last: what fails after it would leave something in it.
+  const workspace = await emptyFolder(resolve(cwd, dir)).catch(async (error: unknown) => {
+    await removeOwn()
+    throw error
+  })
   return {
     folder,
     workspace,

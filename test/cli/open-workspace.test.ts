@@ -129,6 +129,9 @@ test('one that cannot be filled leaves neither a sandbox nor files', async () =>
   await expect(open('two', { client })).rejects.toThrow('down')
   expect(readdirSync(world.path('two'))).toEqual([])
   expect((await sandboxes()).map(({ status }) => status)).toEqual(['destroyed', 'destroyed'])
+  const noSandbox = world.clientWith('sandboxes', { create: () => Promise.reject(new Error('down')) })
+  await expect(open('two', { client: noSandbox })).rejects.toThrow('down')
+  expect(readdirSync(world.path('two'))).toEqual([])
 })
 
 test('one whose last save fails can be closed again', async () => {

@@ -83,6 +83,7 @@ describe('the exit code', () => {
     const outcome = await world.run('echo a > mine', ['--dir', 'full'])
     expect(outcome).toMatchObject({ code: 125, stderr: expect.stringMatching(/full is not empty/) })
     expect(readFileSync(world.path('full/mine'), 'utf8')).toBe('x')
+    expect([readdirSync(world.tmp), readdirSync(world.path('full'))]).toEqual([[], ['mine']])
     expect(await sandboxes()).toEqual([])
     makeTree(world.base, { empty: { dir: true } })
     expect((await world.run('echo a > a', ['--dir', 'empty'])).code).toBe(0)
