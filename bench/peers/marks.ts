@@ -13,12 +13,14 @@ export function marks(ours: Takes, peer: Takes): string {
     bytes: peer.bytes / ours.bytes,
     $: peer.dollars / ours.dollars,
   })
-  const list = (side: Array<[string, number]>) => side.map(([name, ratio]) => `${name} ${times(ratio)}`).join(', ')
+  const list = (side: Array<[string, number]>) => side.map(([name, ratio]) => name + times(ratio)).join(', ')
   const ahead = list(ratios.filter(([, ratio]) => ratio >= 1.05))
   const behind = list(ratios.filter(([, ratio]) => ratio <= 0.95).map(([name, ratio]) => [name, 1 / ratio]))
   return [ahead && `ahead: ${ahead}`, behind && `behind: ${behind}`].filter(Boolean).join('; ') || 'equal'
 }
 
+/** No number where one of the two takes nothing. */
 function times(ratio: number): string {
-  return ratio === Number.POSITIVE_INFINITY ? 'all of it' : `${ratio < 10 ? ratio.toFixed(1) : ratio.toFixed(0)}x`
+  if (ratio === Number.POSITIVE_INFINITY) return ''
+  return ` ${ratio < 10 ? ratio.toFixed(1) : ratio.toFixed(0)}x`
 }

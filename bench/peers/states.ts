@@ -30,7 +30,7 @@ export async function compareStates(): Promise<Row[]> {
     const peer = await langGraph(engines, meter)
     const ours = sandkeep(engines)
     for (const [size, bytes] of Object.entries(SIZES)) {
-      const own = await measure('sandkeep', size, bytes, meter, ours)
+      const own = await measure('sandkeep store', size, bytes, meter, ours)
       const theirs = await measure('langgraph', size, bytes, meter, peer)
       rows.push(...own, ...theirs.map((row, index) => ({ ...row, ...marked(own[index], row) })))
     }
@@ -45,10 +45,10 @@ function marked(own: Row | undefined, row: Row): Row {
   if (!own || row.seconds === undefined) return {}
   const takes = (of: Row): Takes => ({
     seconds: Number(of.seconds),
-    bytes: Number(of.bytes),
+    bytes: Number(of.MB),
     dollars: Number(of['$ a million']),
   })
-  return { 'sandkeep is': marks(takes(own), takes(row)) }
+  return { 'sandkeep store is': marks(takes(own), takes(row)) }
 }
 
 type What = 'put' | 'get' | 'list'
@@ -76,7 +76,7 @@ async function measure(
         await note('put', () => store.put(sequence, state))
       }
     } catch (error) {
-      return [{ who, what: 'put', size, remark: `refused: ${String(error).slice(0, 70)}` }]
+      return [{ what: `put, a state of ${size}`, who, remark: `refused: ${String(error).slice(0, 70)}` }]
     }
     await note('get', () => store.get())
     await note('list', async () => {
@@ -92,12 +92,11 @@ async function measure(
 function rowOf(who: string, what: string, size: string, ms: number, used: Used | undefined): Row {
   if (!used) throw new Error('Nothing was measured.')
   return {
+    what: what === 'list' ? `list, ${STATES} states of ${size}` : `${what}, a state of ${size}`,
     who,
-    what: what === 'list' ? `list of ${STATES}` : what,
-    size,
     seconds: ms / 1_000,
     requests: used.tableRequests + used.puts + used.gets,
-    bytes: used.bytes,
+    MB: used.bytes / 1e6,
     '$ a million': costOf(used) * 1e6,
   }
 }

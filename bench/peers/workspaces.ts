@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3'
 import { dollarsOf } from '../../src/cost/estimate.ts'
+import { PRICES } from '../../src/cost/prices.ts'
 import { buildCommand, type StackProcess, startStackProcess } from '../command-line.ts'
 import { median, type Row } from '../harness.ts'
 import { findRestic } from '../restic.ts'
@@ -15,7 +16,7 @@ import { tarScript } from './tar.ts'
 
 const SHAPE = { files: 5_000, bytes: 20_000 }
 const CHANGES = 10
-const ROUNDS = 3
+const ROUNDS = 2
 
 const WORKS = {
   first: 'first save, 5,000 files, 100 MB',
@@ -29,7 +30,10 @@ type Work = keyof typeof WORKS
 interface Sample {
   ms: number
   counts: RequestCounts
+  /** Afterwards. */
   storedBytes: number
+  /** By how many bytes that is more than before. */
+  addedBytes: number
 }
 
 /** Samples of a work, by who did it. */
@@ -82,6 +86,7 @@ async function compareOnce(
   samples: Samples,
 ): Promise<void> {
   const { contenders, workspace, place, round } = input
+  const stored = new Map<string, number>()
   const measure = async (work: Work, each: Contender, run: () => Promise<number>) => {
     await stack.takeCounts()
     const ms = await run()
@@ -91,7 +96,10 @@ async function compareOnce(
     // To ask whether it is over costs API requests, which are left out.
     for (const name of ['writeUnits', 's3Writes', 's3Reads'] as const) counts[name] += later[name]
     const kept = samples[work].get(each.who) ?? []
-    samples[work].set(each.who, [...kept, { ms, counts, storedBytes: await storedBytes(stack, each) }])
+    const before = stored.get(each.who) ?? 0
+    const after = await storedBytes(stack, each)
+    stored.set(each.who, after)
+    samples[work].set(each.who, [...kept, { ms, counts, storedBytes: after, addedBytes: Math.max(0, after - before) }])
   }
   try {
     for (const each of contenders) await measure('first', each, () => each.first(workspace))
@@ -123,30 +131,34 @@ async function storedBytes(stack: StackProcess, { prefixes }: Contender): Promis
 function rowsOf(work: Work, samples: ReadonlyMap<string, Sample[]>): Row[] {
   const taken = new Map([...samples].map(([who, ofWho]) => [who, takesOf(ofWho)]))
   const ours = [...taken].filter(([who]) => who.startsWith('sandkeep'))
-  return [...taken].map(([who, { seconds, dollars, counts, storedBytes }]) => ({
+  return [...taken].map(([who, { seconds, bytes, requestDollars, dollars, counts, storedBytes }]) => ({
     what: WORKS[work],
     who,
     seconds,
-    'API requests': counts.api,
-    'S3 requests': counts.s3Writes + counts.s3Reads + counts.s3Deletes,
-    'MB sent': counts.bytesIn / 1e6,
-    'MB received': counts.bytesOut / 1e6,
+    requests: counts.api + counts.s3Writes + counts.s3Reads + counts.s3Deletes,
+    MB: bytes / 1e6,
     'MB stored': storedBytes / 1e6,
-    '$ a million': 1e6 * dollars,
+    '$ a million': 1e6 * requestDollars,
+    '$ with a month': 1e6 * dollars,
     ...(!who.startsWith('sandkeep') &&
       Object.fromEntries(ours.map(([name, own]) => [`${name} is`, marks(own, taken.get(who) ?? own)]))),
   }))
 }
 
 /** Times are medians; what is counted is that of the last round. @throws Error when there is no sample */
-function takesOf(samples: readonly Sample[]): Takes & Pick<Sample, 'counts' | 'storedBytes'> {
+function takesOf(
+  samples: readonly Sample[],
+): Takes & Pick<Sample, 'counts' | 'storedBytes'> & { requestDollars: number } {
   const last = samples.at(-1)
   if (!last) throw new Error('Nothing was measured.')
-  const { counts, storedBytes } = last
+  const { counts, storedBytes, addedBytes } = last
+  const requestDollars = dollarsOf({ ...counts, apiRequests: counts.api, backgroundGbSeconds: 0 })
   return {
     seconds: median(samples.map(({ ms }) => ms)) / 1_000,
     bytes: counts.bytesIn + counts.bytesOut,
-    dollars: dollarsOf({ ...counts, apiRequests: counts.api, backgroundGbSeconds: 0 }),
+    // What was added is kept for a month.
+    dollars: requestDollars + (addedBytes / 1e9) * PRICES.s3GbMonth,
+    requestDollars,
     counts,
     storedBytes,
   }
