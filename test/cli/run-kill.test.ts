@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient, type SandkeepClient } from '../../client/index.ts'
 import type { SnapshotName } from '../../src/sandboxes/types.ts'
@@ -117,13 +118,18 @@ test('a run that is killed anywhere loses at most what changed since its last sa
     await endCommand(tmp)
 
     // Whatever a save was answered for is there, and is what comes next.
-    const { sandboxes } = await client.sandboxes.list({ taskId: 't' })
-    const own = sandboxes.find(({ profile }) => profile === 'default')
-    expect(own?.latestSnapshotSeq ?? 0, where).toBeGreaterThanOrEqual(saves)
-    const { restore, kept } = await latest()
-    if (own?.latestSnapshotSeq) {
-      expect(restore, where).toEqual({ sandboxId: own.sandboxId, snapshotSeq: own.latestSnapshotSeq })
+    const own = async () => {
+      const { sandboxes } = await client.sandboxes.list({ taskId: 't' })
+      return sandboxes.find(({ profile }) => profile === 'default')
     }
+    expect((await own())?.latestSnapshotSeq ?? 0, where).toBeGreaterThanOrEqual(saves)
+    // A save that was on its way then may land a moment later.
+    const isLatest = async () => {
+      const { sandboxId, latestSnapshotSeq: snapshotSeq = null } = (await own()) ?? {}
+      return snapshotSeq === null || isDeepStrictEqual((await latest()).restore, { sandboxId, snapshotSeq })
+    }
+    await expect.poll(isLatest, { timeout: 30_000, message: where }).toBe(true)
+    const { kept } = await latest()
     expect(kept, where).toEqual(expect.arrayContaining(saved))
     saved = kept
     const [folder] = readdirSync(tmp).filter((name) => name.startsWith('sandkeep-run-'))
