@@ -14,6 +14,8 @@ interface NumberOption {
   standard: number
   /** @default 0 */
   least?: number
+  /** @default MOST */
+  most?: number
   /** Whether it counts things that come whole. */
   whole?: boolean
 }
@@ -23,7 +25,14 @@ const MOST = 1e12
 
 const NUMBERS: Readonly<Record<NumberName, NumberOption>> = {
   threads: { flag: '--threads', value: 'n', what: 'threads and tasks', standard: 0, whole: true },
-  files: { flag: '--files', value: 'n', what: 'files of a workspace', standard: 1_000, least: 1, whole: true },
+  files: {
+    flag: '--files',
+    value: 'n',
+    what: 'files of a workspace; 0: no workspaces',
+    standard: 1_000,
+    most: 100_000,
+    whole: true,
+  },
   fileBytes: { flag: '--file-bytes', value: 'n', what: 'mean size of a file', standard: 10_000 },
   changedFiles: { flag: '--changed-files', value: 'n', what: 'files changed between saves', standard: 10 },
   appendsPerDay: { flag: '--appends-per-day', value: 'n', what: 'pushes a day of each thread', standard: 0 },
@@ -82,17 +91,16 @@ function readUsage(options: CostOptions): Usage {
   const numbers = Object.fromEntries(
     Object.entries(NUMBERS).map(([name, rule]) => [name, readNumber(rule, options[name as NumberName])]),
   ) as Record<NumberName, number>
-  if (numbers.changedFiles > numbers.files) {
-    throw new UsageError('--changed-files should be at most the number of --files.')
-  }
   const { outside = false, key = false, tracing = false } = options
   return { ...numbers, outside, key, tracing }
 }
 
-function readNumber({ flag, least = 0, whole }: NumberOption, text: string): number {
+function readNumber({ flag, least = 0, most = MOST, whole }: NumberOption, text: string): number {
   const number = /^[0-9]+(?:\.[0-9]+)?$/.test(text) ? Number(text) : Number.NaN
-  if (number >= least && number <= MOST && (!whole || Number.isInteger(number))) return number
-  throw new UsageError(`${flag} should be a ${whole ? 'whole ' : ''}number from ${least} to 10^12, not "${text}".`)
+  if (number >= least && number <= most && (!whole || Number.isInteger(number))) return number
+  throw new UsageError(
+    `${flag} should be a ${whole ? 'whole ' : ''}number from ${least} to ${most.toLocaleString('en-US')}, not "${text}".`,
+  )
 }
 
 function row({ item, amount, unit, usd }: CostLine): string[] {

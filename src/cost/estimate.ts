@@ -16,11 +16,12 @@ import { PRICES } from './prices.ts'
 /** How a deployment is used. What is a day's is of each thread, or task. */
 export interface Usage {
   projects: number
-  /** Threads and tasks of all projects together. Each begins once in the month. */
+  /** Threads and tasks of all projects together. Each begins in the month. */
   threads: number
+  /** Of a workspace; 0: there are none. */
   files: number
   fileBytes: number
-  /** Of a save. */
+  /** Of a save; more than there are count as all. */
   changedFiles: number
   appendsPerDay: number
   restoresPerDay: number
@@ -127,20 +128,19 @@ export function estimate(usage: Usage): CostLine[] {
 }
 
 function monthlyUse(usage: Usage): Use {
-  const { projects, threads, files, fileBytes, changedFiles, keptDays } = usage
-  const checkpoints = 1 + (usage.appendsPerDay + usage.runsPerDay) * keptDays
-  const blobs = blobsOfThread(usage) * threads
+  const { projects, threads, files, fileBytes } = usage
+  const changed = Math.min(usage.changedFiles, files)
+  const { checkpoints, blobs } = keptOf(usage)
   const workspace = { files, fileBytes, projectBlobs: blobs / projects }
   const ofThread = (perDay: number) => perDay * DAYS * threads
-  const begins = usage.appendsPerDay + usage.restoresPerDay + usage.runsPerDay > 0 ? threads : 0
   const parts: Array<[times: number, use: Use]> = [
-    [begins, firstPush(workspace)],
-    [ofThread(usage.appendsPerDay), laterPush(workspace, changedFiles)],
+    [files > 0 ? threads : 0, firstPush(workspace)],
+    [ofThread(usage.appendsPerDay), laterPush(workspace, changed)],
     [ofThread(usage.restoresPerDay), pull(workspace)],
-    [ofThread(usage.runsPerDay), run(workspace, changedFiles)],
+    [ofThread(usage.runsPerDay), run(workspace, changed)],
     [ofThread(usage.turnsPerDay), TURN],
     [ofThread(usage.readsPerDay), projectMd(threads / projects)],
-    [projects * DAYS, sweep(workspace, (checkpoints * threads) / projects)],
+    [projects * DAYS, sweep(workspace, checkpoints / projects)],
   ]
   const total: Use = {
     ...{ apiRequests: 0, readUnits: 0, writeUnits: 0, s3Writes: 0, s3Reads: 0, backgroundGbSeconds: 0 },
@@ -151,22 +151,25 @@ function monthlyUse(usage: Usage): Use {
   return total
 }
 
-/** Each save adds the contents of what changed. */
-function blobsOfThread({ files, changedFiles, appendsPerDay, runsPerDay, keptDays }: Usage): number {
-  return files + changedFiles * (appendsPerDay + runsPerDay) * keptDays
+/** What is there of all threads. Each save adds the contents of what changed. */
+function keptOf({ threads, files, changedFiles, appendsPerDay, runsPerDay, keptDays }: Usage) {
+  const saves = (appendsPerDay + runsPerDay) * keptDays
+  return {
+    checkpoints: threads * (saves + (files > 0 ? 1 : 0)),
+    blobs: threads * (files + Math.min(changedFiles, files) * saves),
+  }
 }
 
 function storedBytes(usage: Usage): { table: number; bucket: number } {
   const { threads, files, fileBytes, keptDays } = usage
-  const checkpoints = threads * (1 + (usage.appendsPerDay + usage.runsPerDay) * keptDays)
+  const { checkpoints, blobs } = keptOf(usage)
   const inline = files <= MOST_INLINE_FILES
   // The head of a workspace that runs restore is there twice: in blobs and in bundles.
-  const bundles = usage.runsPerDay > 0 ? threads * files * fileBytes : 0
+  const bundled = usage.runsPerDay > 0 ? threads * files : 0
   const turns = threads * (usage.turnsPerDay + usage.runsPerDay) * keptDays
   return {
-    table: checkpoints * (inline ? TABLE_BYTES.inline : TABLE_BYTES.other) + turns * 3_000,
-    bucket:
-      threads * blobsOfThread(usage) * fileBytes + bundles + (inline ? 0 : checkpoints * files * BODY_BYTES_OF_FILE),
+    table: checkpoints * (inline ? TABLE_BYTES.inline : TABLE_BYTES.other) + turns * TABLE_BYTES.turn,
+    bucket: (blobs + bundled) * fileBytes + (inline ? 0 : checkpoints * files * BODY_BYTES_OF_FILE),
   }
 }
 

@@ -26,8 +26,8 @@ export interface Workspace {
 export const MOST_INLINE_FILES = 100
 /** The bytes of that object for each file: 32 of its hash, the others of its path, size and mode. */
 export const BODY_BYTES_OF_FILE = 60
-/** The bytes of a checkpoint in the table, by whether it holds those itself. */
-export const TABLE_BYTES = { inline: 5_000, other: 1_000 } as const
+/** Bytes in the table: of a checkpoint, by whether it holds those itself, and of a turn. */
+export const TABLE_BYTES = { inline: 5_000, other: 1_000, turn: 3_000 } as const
 
 const LIST_PAGE = 1_000
 /** Fewer keys are looked up one by one: see `src/blobs/look-up.ts`. */

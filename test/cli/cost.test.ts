@@ -71,15 +71,27 @@ test('what is asked for adds to its lines, and to no other', async () => {
   expect(requests - (before['API Gateway requests']?.amount ?? 0)).toBe(900)
 })
 
+test('tasks without a workspace pay for their memory alone', async () => {
+  const lines = await linesOf('--threads', '10', '--files', '0', '--turns-per-day', '5')
+  expect(lines['API Gateway requests']?.amount).toBe(10 * 5 * 30)
+  expect(lines['S3 storage']?.usd).toBe(0)
+})
+
+test('the most that can be given is estimated at once', async () => {
+  const most = ['--threads', '1000000000000', '--files', '100000', '--file-bytes', '1000000000000']
+  expect(await cost(...most, '--runs-per-day', '1000000000000')).toMatchObject({ code: 0 })
+})
+
 test.each([
   ['--threads', '-1'],
   ['--threads', '1.5'],
-  ['--files', '0'],
+  ['--files', '100001'],
+  ['--projects', '0'],
   ['--file-bytes', 'ten'],
   ['--appends-per-day', '1e3'],
   ['--kept-days', ''],
   ['--restores-per-day', '99999999999999'],
-  ['--changed-files', '1001'],
+  ['--changed-files', '-0'],
 ])('%s %j is refused with the rule', async (option, value) => {
   const { code, stderr, stdout } = await cost(`${option}=${value}`)
   expect({ code, stdout }).toStrictEqual({ code: 2, stdout: '' })
