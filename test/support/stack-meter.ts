@@ -82,7 +82,7 @@ export async function startMetered(
     }
     if (port === dynamodb) {
       use.dynamodb += 1
-      const chunks: Buffer[] = []
+      const chunks: Uint8Array[] = []
       onBody(response, (chunk) => chunks.push(chunk))
       response.once('finish', () => {
         const isRead = /\.(?:Get|BatchGet|TransactGet|Query|Scan)/.test(String(request.headers['x-amz-target']))
@@ -124,10 +124,11 @@ function unitsOf(body: string): number {
 }
 
 /** Tells each piece of an answer's body. */
-function onBody(response: ServerResponse, tell: (chunk: Buffer) => void): void {
+function onBody(response: ServerResponse, tell: (chunk: Uint8Array) => void): void {
   const { write, end } = response
   const pass = (chunk: unknown) => {
-    if (typeof chunk === 'string' || chunk instanceof Uint8Array) tell(Buffer.from(chunk as Uint8Array))
+    if (typeof chunk === 'string') tell(Buffer.from(chunk))
+    else if (chunk instanceof Uint8Array) tell(chunk)
   }
   response.write = (...given: unknown[]): boolean => {
     pass(given[0])
