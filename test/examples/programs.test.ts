@@ -104,7 +104,7 @@ describe('the chat with TanStack AI', () => {
     // It is killed: nothing ends it.
     const second = await start('two', [])
     expect(second.agent.messages().map(({ content }) => content)).toEqual(['Hi.', 'Hello.'])
-    expect(Object.keys(readTree(join(base, 'two')))).toEqual(['half'])
+    expect(Object.keys(readTree(join(base, 'two')))).toEqual(['.sandkeep', 'half'])
     expect((await client.memory.getTask('task-42'))?.turnCount).toBe(1)
   })
 })
