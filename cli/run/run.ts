@@ -10,7 +10,7 @@ import { execute } from './execute.ts'
 import { finishRun } from './finish.ts'
 import { parseOptions, type RunOptions, type RunPlan } from './options.ts'
 import { type Prepared, prepareRun } from './prepare.ts'
-import { type RunRecord, writeRecord } from './record.ts'
+import { type RunRecord, readRecord, writeRecord } from './record.ts'
 import { goOnLines, saveCommand } from './save-command.ts'
 import { WorkspaceSaver } from './saver.ts'
 import { RunSignals } from './signals.ts'
@@ -74,7 +74,7 @@ async function runWith(
       signal: session.signal,
     })
   } catch (error) {
-    throw unsaved(error, prepared, ended, options)
+    throw await unfinished(error, prepared, ended, options)
   }
   // All is saved: what fails from here on is not worth the command's exit code.
   await report(prepared, done, saver, options).catch(() => undefined)
@@ -94,9 +94,16 @@ function notRun(error: unknown, signals: RunSignals): unknown {
 }
 
 /** What is to be saved is on the disk, and stays there. */
-function unsaved(error: unknown, { places }: Prepared, { exitCode }: Ended, options: RunOptions): ExitCodeError {
+async function unfinished(
+  error: unknown,
+  { places }: Prepared,
+  { exitCode }: Ended,
+  options: RunOptions,
+): Promise<ExitCodeError> {
   const { message, details } = describeFailure(error)
-  const cause = new RefusedError(`The command ended with ${exitCode}, and its work is not saved yet. ${message}`, [
+  const { saved } = await readRecord(places.folder).catch(() => ({ saved: null }))
+  const state = saved ? 'its files are saved, but its record is not finished yet' : 'its work is not saved yet'
+  const cause = new RefusedError(`The command ended with ${exitCode}, and ${state}. ${message}`, [
     ...details,
     `The workspace stays in ${printablePath(places.workspace)}, the rest in ${printablePath(places.folder.path)}.`,
     `To save it: ${saveCommand(places.folder.path, options)}`,

@@ -200,34 +200,36 @@ describe('a service that cannot be reached in the end', () => {
   }
   const told = (stderr: string) => /To save it: (.*)\n/.exec(stderr)?.[1]?.split(' ').slice(1) ?? []
 
-  test.each(['sandboxes.saveSnapshot', 'sandboxes.destroy', 'memory.putTurn', 'memory.putArtifact'] as const)(
-    'loses nothing: %s',
-    async (method) => {
-      await world.run('echo old > old')
-      const script = 'echo out; echo a > a; echo "# Did it" > .sandkeep/summary.md; exit 3'
-      const outcome = await world.run(script, ['--meta', 'model=m'], { client: down(method) })
-      expect(outcome.code).toBe(123)
-      expect(outcome.stderr).toContain('The command ended with 3, and its work is not saved yet. No answer')
-      const [, kept = ''] = /The workspace stays in (\S+),/.exec(outcome.stderr) ?? []
-      expect(readFileSync(`${kept}/a`, 'utf8')).toBe('a\n')
+  test.each([
+    ['sandboxes.saveSnapshot', 'its work is not saved yet'],
+    ['sandboxes.destroy', 'its files are saved, but its record is not finished yet'],
+    ['memory.putTurn', 'its files are saved, but its record is not finished yet'],
+    ['memory.putArtifact', 'its files are saved, but its record is not finished yet'],
+  ] as const)('loses nothing: %s', async (method, state) => {
+    await world.run('echo old > old')
+    const script = 'echo out; echo a > a; echo "# Did it" > .sandkeep/summary.md; exit 3'
+    const outcome = await world.run(script, ['--meta', 'model=m'], { client: down(method) })
+    expect(outcome.code).toBe(123)
+    expect(outcome.stderr).toContain(`The command ended with 3, and ${state}. No answer`)
+    const [, kept = ''] = /The workspace stays in (\S+),/.exec(outcome.stderr) ?? []
+    expect(readFileSync(`${kept}/a`, 'utf8')).toBe('a\n')
 
-      const command = told(outcome.stderr)
-      const saved = await world.command(command)
-      expect(saved).toMatchObject({ code: 0, stdout: expect.stringContaining('t turn 2: saved 2 files') })
-      const turn = await turnOf(2)
-      expect(turn).toMatchObject({ summaryMd: '# Did it\n', meta: { exit_code: 3, model: 'm', snapshot_seq: 1 } })
-      expect(turn?.artifacts.map(({ name }) => name)).toEqual(['output.log', 'workspace.diff'])
-      expect(await world.artifact(2, 'output.log')).toBe('out\n')
-      expect((await sandboxes()).map(({ status }) => status)).toEqual(['destroyed', 'destroyed'])
-      expect(await turnOf(3)).toBeNull()
-      // And once more changes nothing.
-      expect((await world.command(command)).code).toBe(0)
-      expect(await turnOf(3)).toBeNull()
-      expect((await sandboxes())[0]?.latestSnapshotSeq).toBe(1)
-      await world.run('true', ['--dir', 'next'])
-      expect(Object.keys(readTree(world.path('next')))).toEqual(['.sandkeep', 'a', 'old'])
-    },
-  )
+    const command = told(outcome.stderr)
+    const saved = await world.command(command)
+    expect(saved).toMatchObject({ code: 0, stdout: expect.stringContaining('t turn 2: saved 2 files') })
+    const turn = await turnOf(2)
+    expect(turn).toMatchObject({ summaryMd: '# Did it\n', meta: { exit_code: 3, model: 'm', snapshot_seq: 1 } })
+    expect(turn?.artifacts.map(({ name }) => name)).toEqual(['output.log', 'workspace.diff'])
+    expect(await world.artifact(2, 'output.log')).toBe('out\n')
+    expect((await sandboxes()).map(({ status }) => status)).toEqual(['destroyed', 'destroyed'])
+    expect(await turnOf(3)).toBeNull()
+    // And once more changes nothing.
+    expect((await world.command(command)).code).toBe(0)
+    expect(await turnOf(3)).toBeNull()
+    expect((await sandboxes())[0]?.latestSnapshotSeq).toBe(1)
+    await world.run('true', ['--dir', 'next'])
+    expect(Object.keys(readTree(world.path('next')))).toEqual(['.sandkeep', 'a', 'old'])
+  })
 
   const late = () => ({ client: api.withOptions({ now: () => Date.now() + 2 * 86_400_000 }).client(world.scope) })
 
