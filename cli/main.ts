@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+import './check-node.ts'
+
 import { createClient } from '../client/index.ts'
 import type { EndSignal } from './context.ts'
 import { InterruptedError } from './errors.ts'
