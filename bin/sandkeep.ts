@@ -10,6 +10,13 @@ import { oidcFromEnvironment } from '../src/access/settings.ts'
 // cdk deploy -c corsOrigins=https://a.example   whose pages may use files; several with spaces between
 // SANDBOX_OIDC_ISSUER=https://… cdk deploy      with tokens of an identity provider: docs/access.md
 const app = new App()
+const KNOWN = ['stage', 'throwaway', 'anthropicSecret', 'filesBackend', 'corsOrigins']
+// Those of the CDK itself have marks in their names. A misspelt one of ours would deploy something else than was asked for.
+const unknown = Object.keys(app.node.getAllContext()).filter((name) => /^\w+$/.test(name) && !KNOWN.includes(name))
+if (unknown.length > 0) {
+  throw new Error(`There is no context value "${unknown[0]}". There are ${KNOWN.join(', ')}.`)
+}
+
 const stage = String(app.node.tryGetContext('stage') ?? 'prod')
 const throwaway = String(app.node.tryGetContext('throwaway') ?? 'false')
 

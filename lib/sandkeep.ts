@@ -152,6 +152,13 @@ export class Sandkeep extends Construct {
     this.bucket = bucket
 
     acknowledge(this, objectGrants(bucket))
+    for (const name of Object.keys(reservedConcurrency ?? {})) {
+      if (!(name in permissions)) {
+        throw new Error(
+          `reservedConcurrency: there is no function "${name}". There are ${Object.keys(permissions).join(', ')}.`,
+        )
+      }
+    }
     const functions: ServiceFunction[] = []
     const makeFunction = (id: string, service: ServiceName, more: FunctionProps) => {
       const reserved = reservedConcurrency?.[service]

@@ -48,6 +48,7 @@ test.for([
   [{ filesBackend: 'disk' }, '"filesBackend"'],
   [{ filesBackend: 'anthropic' }, 'filesBackend'],
   [{ corsOrigins: 'example' }, 'corsOrigins'],
+  [{ stage: 'dev', thrwaway: 'true' }, 'There is no context value "thrwaway"'],
   [{ throwaway: 'true' }, '"prod" cannot be thrown away'],
 ] as const)('bad settings are named: %j', async ([context, message]) => {
   await expect(synth(context)).rejects.toThrow(message)

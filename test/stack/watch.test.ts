@@ -92,3 +92,8 @@ test('tracing, a key, reserved concurrency and a domain are what a deployment ch
     PolicyDocument: { Statement: Match.arrayWith([Match.objectLike({ Resource: keyArn })]) },
   })
 })
+
+test('a function that is not there has no concurrency to reserve', () => {
+  const reservedConcurrency: object = { kys: 3 }
+  expect(() => synth({ reservedConcurrency })).toThrow('there is no function "kys"')
+})
