@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { Role } from '../../src/keys/types.ts'
 import type { Client } from '../context.ts'
-import { describeFailure } from '../exit.ts'
+import { describeFailure, EXIT, type Failure } from '../exit.ts'
 import { withLease } from '../lease.ts'
 import { awaitReport } from '../sweep-report.ts'
 
@@ -17,36 +18,44 @@ const THREAD = 'sandkeep-doctor'
 
 interface Check {
   name: string
+  /** The least that the key or the token has to have. */
+  role: Role
   run(): Promise<string>
 }
 
 /**
  * Uses a deployment as a push, a pull and a sweep do, one step after the other, and cleans up behind itself. A step
- * that fails ends it: what comes after rests on it.
+ * that fails ends it: what comes after rests on it. Returns what it came to, and the failure if there was one.
  */
-export async function examine(client: Client, signal: AbortSignal): Promise<Finding[]> {
+export async function examine(
+  client: Client,
+  signal: AbortSignal,
+): Promise<{ findings: Finding[]; failure: Failure | undefined }> {
   const findings: Finding[] = []
-  const attempt = async ({ name, run }: Check): Promise<boolean> => {
+  let failure: Failure | undefined
+  const attempt = async ({ name, role, run }: Check): Promise<boolean> => {
     try {
       findings.push({ check: name, ok: true, detail: await run() })
     } catch (error) {
       signal.throwIfAborted()
-      const { message, details } = describeFailure(error)
-      findings.push({ check: name, ok: false, detail: [message, ...details].join(' ') })
+      failure = describeFailure(error)
+      const needs = failure.exitCode === EXIT.auth ? [`It takes the role ${role}.`] : []
+      findings.push({ check: name, ok: false, detail: [failure.message, ...failure.details, ...needs].join(' ') })
     }
-    return findings.at(-1)?.ok ?? false
+    return failure === undefined
   }
   const reached = await attempt({
     name: 'read',
+    role: 'viewer',
     run: async () => {
       await client.checkpoints.getHead(THREAD)
       return 'the API answers, and takes the key for this tenant and project'
     },
   })
-  if (reached && (await attempt({ name: 'write', run: () => write(client, signal) }))) {
-    await attempt({ name: 'sweep', run: () => drySweep(client, signal) })
+  if (reached && (await attempt({ name: 'write', role: 'writer', run: () => write(client, signal) }))) {
+    await attempt({ name: 'sweep', role: 'project_admin', run: () => drySweep(client, signal) })
   }
-  return findings
+  return { findings, failure }
 }
 
 /** A blob, a checkpoint of it, both read back, and the checkpoint deleted. */

@@ -52,7 +52,8 @@ test('a deployment that works passes, and is left as it was', async () => {
 
 test('the first thing that fails is told, with what to do', async () => {
   const unknown = await examine(client({ apiKey: `skp_${'0'.repeat(16)}_${'0'.repeat(64)}` }))
-  expect(unknown).toMatchObject({ code: 1, findings: [{ check: 'read', ok: false }] })
+  expect(unknown).toMatchObject({ code: 5, findings: [{ check: 'read', ok: false }] })
+  expect(unknown.stderr).not.toContain('deployment')
   expect(unknown.findings[0]?.detail).toContain('key')
 
   const { key } = await createClient({
@@ -66,13 +67,16 @@ test('the first thing that fails is told, with what to do', async () => {
     bindings: [{ tenant: 'acme', project: 'site' }],
   })
   expect(await examine(client({ apiKey: key }))).toMatchObject({
-    code: 1,
+    code: 5,
     findings: [
       { check: 'read', ok: true },
       { check: 'write', ok: true },
-      { check: 'sweep', ok: false },
+      { check: 'sweep', ok: false, detail: expect.stringContaining('It takes the role project_admin.') },
     ],
   })
+
+  const down = await examine(client({ fetch: () => Promise.reject(new TypeError('fetch failed')) }))
+  expect(down).toMatchObject({ code: 6, findings: [{ check: 'read', ok: false }] })
 })
 
 test('bytes that come back otherwise are noticed, and the checkpoint is deleted all the same', async () => {
@@ -84,7 +88,8 @@ test('bytes that come back otherwise are noticed, and the checkpoint is deleted 
     bytes[0] = (bytes[0] ?? 0) ^ 1
     return new Response(bytes, answer)
   }
-  const { code, findings } = await examine(client({ fetch: damaging }))
+  const { code, findings, stderr } = await examine(client({ fetch: damaging }))
+  expect(stderr).toBe('sandkeep: The deployment does not work as it should.\n')
   expect({ code, findings }).toMatchObject({ code: 1, findings: [{ ok: true }, { check: 'write', ok: false }] })
   expect(await client().checkpoints.getHead('sandkeep-doctor')).toBeNull()
 })
