@@ -1,3 +1,4 @@
+import { SandboxFileError } from '../client/ai/error.ts'
 import { SandkeepNetworkError } from '../client/index.ts'
 import { SandboxCheckpointError } from '../src/checkpoints/errors.ts'
 import { InvalidInputError, SandkeepError } from '../src/errors.ts'
@@ -118,6 +119,9 @@ function ofContract(error: SandboxCheckpointError, failure: Make): Failure {
   }
 }
 
+/** What the API says about a path that is none of its own. */
+const NO_ROUTE = 'There is no such route.'
+
 /** The HTTP status of an answer that the client passes on. */
 function statusOf(error: unknown): number | undefined {
   if (error instanceof SandkeepError) return error.status
@@ -128,6 +132,10 @@ function statusOf(error: unknown): number | undefined {
 function ofStatus(status: number, text: string, error: unknown, failure: Make): Failure {
   const request =
     error instanceof Error && 'requestId' in error && error.requestId ? ` (request ${error.requestId})` : ''
+  // The client refused, and sent nothing.
+  if (status === 400 && error instanceof SandboxFileError && error.requestId === undefined) {
+    return failure(EXIT.usage, text)
+  }
   if (status === 401)
     return failure(
       EXIT.auth,
@@ -136,10 +144,15 @@ function ofStatus(status: number, text: string, error: unknown, failure: Make): 
   if (status === 403) {
     return failure(
       EXIT.auth,
-      `The API key or the token does not allow this: ${text} Check the tenant, the project and the role.`,
+      `The API key or the token does not allow this: ${text} Check the tenant, the project, the role and the rights.`,
     )
   }
+  if (status === 404 && text === NO_ROUTE) {
+    return failure(EXIT.usage, `${text} Check the URL: --url (SANDBOX_GATEWAY_URL).${request}`)
+  }
   if (status === 404) return failure(EXIT.notFound, `${text}${request}`)
+  // No other writer is in the way: it will never be otherwise.
+  if (error instanceof SandkeepError && error.code === 'file_not_downloadable') return failure(EXIT.failed, text)
   if (status === 409) return failure(EXIT.conflict, `${text}${request}`)
   if (status === 429 || status === 502 || status === 503 || status === 504) {
     return failure(EXIT.network, `The API is not available (${status}): ${text}${request} Try again later.`)

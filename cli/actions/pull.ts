@@ -1,9 +1,9 @@
-import { realpath } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { findCheckpoint, headCheckpoint } from '../commands/find.ts'
 import { type CommandContext, openSession, type Session, type ThreadOptions, threadOf } from '../context.ts'
-import { errnoOf } from '../errors.ts'
-import { count, formatBytes, printable } from '../format.ts'
+import { errnoOf, UsageError } from '../errors.ts'
+import { count, formatBytes, printable, printablePath } from '../format.ts'
 import { cacheFolder, stateFolder } from '../settings.ts'
 import { createTransport } from '../transfer/transport.ts'
 import { openProtectedPaths } from '../workspace/protected-paths.ts'
@@ -55,14 +55,19 @@ export async function runPull(context: CommandContext, dir: string, options: Pul
   }
 }
 
-/** The target may be a link to a folder: the caller named it. What is in it is never reached through a link. */
+/**
+ * The target may be a link to a folder: the caller named it. What is in it is never reached through a link.
+ * @throws UsageError when it is something else than a folder
+ */
 async function realTarget(path: string): Promise<string> {
   try {
-    return await realpath(path)
+    const real = await realpath(path)
+    if ((await stat(real)).isDirectory()) return real
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return path
-    throw error
+    if (errnoOf(error) !== 'ENOTDIR') throw error
   }
+  throw new UsageError(`${printablePath(path)} is not a folder.`)
 }
 
 async function report({ output }: Session, id: string, root: string, restored: Restored): Promise<void> {

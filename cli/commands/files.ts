@@ -3,10 +3,12 @@ import { basename, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { sandboxFiles } from '../../client/ai/files.ts'
 import type { SandboxFile, SandboxFilesClient, SandboxScope } from '../../client/ai/types.ts'
+import { FILE_EXPIRY_SECONDS } from '../../src/files/rules.ts'
 import { type CommandContext, type ConnectionOptions, withConnection } from '../context.ts'
 import { parseDuration } from '../duration.ts'
 import { UsageError } from '../errors.ts'
 import { formatBytes, printable } from '../format.ts'
+import { localFile } from '../local-file.ts'
 import { createOutput, table } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { saveDownload } from '../save-download.ts'
@@ -53,9 +55,10 @@ function registerPut(files: Command, context: CommandContext): void {
       '\nExamples:\n  $ sandkeep files put data.csv --type text/csv\n  $ sandkeep files put report.pdf --origin sandbox',
     )
     .action(async (path: string, options: PutOptions) => {
+      const expiresInSeconds = secondsOf(options.expiresIn)
       const client = await connect(context, options, options.scope)
       const file = await openAsBlob(
-        resolve(context.cwd, path),
+        await localFile(context.cwd, path),
         options.type === undefined ? {} : { type: options.type },
       )
       const progress = await createProgress(context.stderr, context.stderr.isTTY === true)
@@ -64,7 +67,7 @@ function registerPut(files: Command, context: CommandContext): void {
       const stored = await client
         .upload(file, {
           filename: options.name ?? basename(path),
-          expiresInSeconds: secondsOf(options.expiresIn),
+          expiresInSeconds,
           origin: options.origin,
           onProgress: ({ loaded }) => {
             progress.advance(loaded - sent)
@@ -155,5 +158,8 @@ async function connect(
 }
 
 function secondsOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDuration('--expires-in', text) / 1_000
+  if (text === undefined) return undefined
+  const seconds = parseDuration('--expires-in', text) / 1_000
+  if (seconds >= FILE_EXPIRY_SECONDS.least && seconds <= FILE_EXPIRY_SECONDS.most) return seconds
+  throw new UsageError(`--expires-in should be from 1h to 90d, not "${text}".`)
 }

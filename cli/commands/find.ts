@@ -1,10 +1,11 @@
 import type { SandboxCheckpoint } from '../../src/checkpoints/types.ts'
 import type { Client } from '../context.ts'
-import { MissingError } from '../errors.ts'
+import { MissingError, UsageError } from '../errors.ts'
 import { printable } from '../format.ts'
 
-/** @throws MissingError when there is no such checkpoint, or it is not one of the thread that was asked for. */
+/** @throws MissingError when there is no such checkpoint, or it is not one of the thread asked for; UsageError. */
 export async function findCheckpoint(client: Client, id: string, threadId?: string): Promise<SandboxCheckpoint> {
+  if (id === '') throw new UsageError('The id of the checkpoint is empty.')
   const checkpoint = await client.checkpoints.get(id)
   if (checkpoint !== null && (threadId === undefined || checkpoint.threadId === threadId)) return checkpoint
   const where = threadId === undefined ? '' : ` in the thread "${printable(threadId)}"`

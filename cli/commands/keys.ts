@@ -100,6 +100,13 @@ async function createInTable(tableName: string, region: string | undefined, inpu
   ])
   const dynamodb = new DynamoDBClient(region === undefined ? {} : { region })
   try {
+    await dynamodb.config.region().catch((cause: unknown) => {
+      throw new UsageError('The AWS Region is missing. Give --region, or set AWS_REGION.', { cause })
+    })
+    await dynamodb.config.credentials().catch((cause: unknown) => {
+      const hint = 'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.'
+      throw new UsageError(`--table needs AWS credentials, and none were found. ${hint}`, { cause })
+    })
     return await createKeyStore({ dynamodb, tableName }).create(input)
   } finally {
     dynamodb.destroy()

@@ -48,16 +48,18 @@ test('put uploads a file and prints its id', async () => {
 })
 
 test.each([
-  [['put', 'missing'], 1],
-  [['put', 'a', '--expires-in', '1m'], 1],
-  [['put', 'a', '--expires-in', 'soon'], 2],
-  [['put', 'a', '--scope', 'all'], 2],
-  [['list', '--limit', '0'], 2],
-  [['get', '..'], 1],
-  [['rm'], 2],
-])('%j ends with %i before any request', async (args, code) => {
+  [['put', 'missing'], 'missing is not a file.'],
+  [['put', '.'], '. is not a file.'],
+  [['put', 'a', '--expires-in', '1m'], '--expires-in should be from 1h to 90d, not "1m".'],
+  [['put', 'a', '--expires-in', '91d'], '--expires-in should be from 1h to 90d'],
+  [['put', 'a', '--expires-in', 'soon'], '--expires-in'],
+  [['put', 'a', '--scope', 'all'], '--scope'],
+  [['list', '--limit', '0'], '--limit'],
+  [['get', '..'], 'sandkeep: fileId must be the id of a file.'],
+  [['rm'], "'id'"],
+])('%j is refused before any request', async (args, message) => {
   writeFileSync(join(folder, 'a'), '')
-  expect(await files(...args)).toMatchObject({ code, stdout: '' })
+  expect(await files(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(message) })
   expect(deployment.seen).toEqual([])
 })
 

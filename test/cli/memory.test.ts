@@ -113,7 +113,8 @@ describe('put and get', () => {
     [['put', 't', '1', '--meta', 'bad.json'], 2],
     [['put', 't', '1', '--meta', 'list.json'], 2],
     [['put', 't', '1', '--summary', 'latin.md'], 2],
-    [['put', 't', '1', '--summary', 'none.md'], 1],
+    [['put', 't', '1', '--summary', 'none.md'], 2],
+    [['put', 't', '1', '--meta', '.'], 2],
     [['put', 't'], 2],
     [['get', 't', '1'], 3],
     [['get', 't', '1', '--only', 'x'], 2],
@@ -132,7 +133,7 @@ describe('put and get', () => {
     const outcome = await memory(args)
     expect(outcome).toMatchObject({ code, stdout: '' })
     expect(outcome.stderr).not.toBe('')
-    expect(outcome.stderr).not.toMatch(/undefined|\bat .*:\d+/)
+    expect(outcome.stderr).not.toMatch(/undefined|\bat .*:\d+|metaJson|summaryMd/)
   })
 })
 

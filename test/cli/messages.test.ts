@@ -1,7 +1,7 @@
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from 'sandkeep/package.json' with { type: 'json' }
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { printable, printablePath } from '../../cli/format.ts'
 import { runCommand } from './support/command.ts'
 import { type PullWorld, startPullWorld } from './support/pull-world.ts'
@@ -95,6 +95,53 @@ test('a folder that is a loop of symlinks is told as that', async () => {
     expect(stderr).toContain('loops/a: A symlink there leads back to itself')
     expect(stderr).not.toContain('ELOOP')
   }
+})
+
+test('what is no folder cannot be pulled into', async () => {
+  world.give([])
+  writeFileSync(join(world.base, 'd.csv'), 'a,b')
+  for (const name of ['d.csv', 'd.csv/in']) {
+    const { code, stderr } = await world.sandkeep('pull', name, '--thread', 'main')
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `sandkeep: ${join(world.base, name)} is not a folder.\n` })
+  }
+})
+
+test('an empty id of a checkpoint is a wrong argument', async () => {
+  for (const args of [
+    ['pull', '--checkpoint', ''],
+    ['show', ''],
+  ]) {
+    expect(await world.sandkeep(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining('is empty') })
+  }
+})
+
+describe('a key that is written into the table', () => {
+  beforeEach(() => {
+    for (const name of ['AWS_REGION', 'AWS_DEFAULT_REGION', 'AWS_PROFILE', 'AWS_ACCESS_KEY_ID'])
+      vi.stubEnv(name, undefined)
+    for (const name of ['AWS_CONFIG_FILE', 'AWS_SHARED_CREDENTIALS_FILE']) vi.stubEnv(name, join(world.base, 'none'))
+    vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
+    return () => vi.unstubAllEnvs()
+  })
+
+  test.each([
+    [[], /Give --region, or set AWS_REGION/],
+    [['--region', 'eu-west-1'], /AWS credentials.*AWS_PROFILE/],
+  ])('takes what AWS needs beside %j', async (more, message) => {
+    const { code, stderr } = await world.sandkeep(
+      'keys',
+      'create',
+      '--name',
+      'n',
+      '--bind',
+      '*/*',
+      '--table',
+      'T',
+      ...more,
+    )
+    expect(code).toBe(2)
+    expect(stderr).toMatch(message)
+  })
 })
 
 test('a long path in the way of a push is cut, and its problem is not', async () => {

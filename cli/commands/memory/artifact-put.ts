@@ -1,7 +1,5 @@
-import { stat } from 'node:fs/promises'
 import { basename, extname, resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { ArtifactContent } from '../../../client/index.ts'
 import {
   type CommandContext,
   type ConnectionOptions,
@@ -9,8 +7,9 @@ import {
   type Session,
   withConnection,
 } from '../../context.ts'
-import { errnoOf, UsageError } from '../../errors.ts'
-import { formatBytes, printablePath } from '../../format.ts'
+import { UsageError } from '../../errors.ts'
+import { formatBytes } from '../../format.ts'
+import { localFile } from '../../local-file.ts'
 import { parseTurn } from './arguments.ts'
 import { describeArtifact } from './describe.ts'
 
@@ -63,7 +62,7 @@ Examples:
       const turn = parseTurn(turnText)
       const name = options.name ?? (file === STDIN ? undefined : basename(resolve(context.cwd, file)))
       if (name === undefined) throw new UsageError('Standard input has no name: give --name.')
-      const content = file === STDIN ? context.stdin() : await openFile(context, file)
+      const content = file === STDIN ? context.stdin() : { path: await localFile(context.cwd, file) }
       const contentType = options.type ?? typeOfExtension[extname(name).toLowerCase()] ?? 'application/octet-stream'
       const session = await openSession(context, options)
       const record = await session.client.memory
@@ -73,16 +72,6 @@ Examples:
         `${record.name}: ${formatBytes(record.sizeBytes)}, ${record.contentType}`,
       ])
     })
-}
-
-async function openFile(context: CommandContext, file: string): Promise<ArtifactContent> {
-  const path = resolve(context.cwd, file)
-  try {
-    if ((await stat(path)).isFile()) return { path }
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') throw error
-  }
-  throw new UsageError(`${printablePath(file)} is not a file.`)
 }
 
 /** The bytes that are sent, as a stage of the progress. */

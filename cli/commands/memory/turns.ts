@@ -2,9 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Turn } from '../../../client/index.ts'
+import { InvalidInputError } from '../../../src/errors.ts'
 import { type CommandContext, type ConnectionOptions, openSession, withConnection } from '../../context.ts'
 import { MissingError, UsageError } from '../../errors.ts'
 import { count, formatBytes, isoTime, printable } from '../../format.ts'
+import { isNoFile, notAFile } from '../../local-file.ts'
 import { table } from '../../output.ts'
 import { parseTurn } from './arguments.ts'
 import { turnJson } from './describe.ts'
@@ -42,7 +44,9 @@ Examples:
       const summaryMd = options.summary === undefined ? '' : await readText(context, options.summary)
       const metaJson = options.meta === undefined ? '{}' : await readText(context, options.meta)
       const { client, output } = await openSession(context, options)
-      const written = await client.memory.putTurn({ taskId, turn, metaJson, summaryMd })
+      const written = await client.memory.putTurn({ taskId, turn, metaJson, summaryMd }).catch((error: unknown) => {
+        throw withOption(error)
+      })
       await output.result(turnJson(written), () => [
         `${written.taskId} turn ${written.turn}, kept until ${isoTime(written.retainUntil) ?? '-'}`,
       ])
@@ -99,12 +103,28 @@ function lines(turn: Turn): string[] {
   ]
 }
 
+/** A refusal of what an option gave, in the name of the option. */
+function withOption(error: unknown): unknown {
+  if (!(error instanceof InvalidInputError)) return error
+  const message = error.message.replaceAll('metaJson', '--meta').replaceAll('summaryMd', '--summary')
+  return new UsageError(message, { cause: error })
+}
+
 async function readText(context: CommandContext, file: string): Promise<string> {
-  const bytes = file === STDIN ? await readAll(context.stdin()) : await readFile(resolve(context.cwd, file))
+  const bytes = file === STDIN ? await readAll(context.stdin()) : await readNamed(context, file)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
     throw new UsageError(`${file === STDIN ? 'Standard input' : printable(file)} is not valid UTF-8.`, { cause })
+  }
+}
+
+/** Pipes, too, have names. */
+async function readNamed({ cwd }: CommandContext, file: string): Promise<Uint8Array> {
+  try {
+    return await readFile(resolve(cwd, file))
+  } catch (error) {
+    throw isNoFile(error) ? notAFile(file) : error
   }
 }
 
