@@ -15,6 +15,10 @@ import { goOnLines, saveCommand } from './save-command.ts'
 import { WorkspaceSaver } from './saver.ts'
 import { RunSignals } from './signals.ts'
 
+/** Engines end like that, and so may commands. */
+const ENGINE_FAILED =
+  'sandkeep: exit code 125: the container engine could not start the container, unless the command itself ended so'
+
 /**
  * Runs a command in a workspace that the next run of the task goes on with.
  * @throws ExitCodeError with the code of the command, or with one that says why it was not run or not saved; UsageError,
@@ -57,6 +61,8 @@ async function runWith(
     throw notRun(error, signals)
   })
   signals.hold(() => progress.note('sandkeep: saving the work; another signal ends that'))
+  if (ended.timedOut) progress.note(`sandkeep: the command was ended after --timeout ${options.timeout}`)
+  if (options.image !== undefined && ended.exitCode === EXIT.notRun) progress.note(ENGINE_FAILED)
   const end = { ...ended, endedAt: new Date().toISOString() }
   let done: RunRecord
   try {

@@ -113,6 +113,11 @@ test.each(['a time-out', 'the death of the client'])(
   },
 )
 
+test('the exit code of an engine that starts nothing is explained', async () => {
+  expect((await run('exit 125')).stderr).toContain('the container engine could not start the container')
+  expect((await run('exit 124')).stderr).not.toContain('engine')
+})
+
 test('without an engine there is no run', async () => {
   const none = await world.run('true', ['--image', 'the-image'], { env: { PATH: world.path('home') } })
   expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('--image needs docker or podman on the PATH') })

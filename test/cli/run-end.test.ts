@@ -170,7 +170,7 @@ describe('the time-out', () => {
     const running = start('echo a > a; echo > "$BASE/ready"; while :; do sleep 0.02; done', ['--timeout', '30m'])
     await ready()
     world.timers.fire(1_800_000)
-    expect((await running).code).toBe(143)
+    expect(await running).toMatchObject({ code: 143, stderr: expect.stringContaining('ended after --timeout 30m\n') })
     expect((await turnOf(1))?.meta).toMatchObject({ exit_code: 143, timed_out: true })
     expect((await sandboxes())[0]).toMatchObject({ status: 'destroyed', latestSnapshotSeq: 1 })
   })
