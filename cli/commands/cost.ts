@@ -51,6 +51,9 @@ const NUMBERS: Readonly<Record<NumberName, NumberOption>> = {
   },
 }
 
+/** What is for each thread, or task. */
+const perThread = (Object.keys(NUMBERS) as NumberName[]).filter((name) => name !== 'threads' && name !== 'projects')
+
 type CostOptions = Record<NumberName, string> & Record<'outside' | 'key' | 'tracing' | 'json', boolean | undefined>
 
 export function registerCost(program: Command, context: CommandContext): void {
@@ -76,6 +79,9 @@ Examples:
     )
     .action(async (options: CostOptions) => {
       const usage = readUsage(options)
+      if (usage.threads === 0 && perThread.some((name) => command.getOptionValueSource(name) === 'cli')) {
+        context.stderr.write('sandkeep: without --threads the other numbers count for nothing\n')
+      }
       const costs = estimate(usage)
       const total = costs.reduce((sum, { usd }) => sum + usd, 0)
       const value = { region: 'us-east-1', prices_of: PRICES_OF, usd_a_month: total, lines: costs }

@@ -55,6 +55,13 @@ test('a stack that nobody uses costs its alarms, its dashboard and its metrics',
   expect(total - watching.reduce((sum, { usd }) => sum + usd, 0)).toBeLessThan(0.01)
 })
 
+test('numbers that count for nothing are told', async () => {
+  expect(await cost('--runs-per-day', '5')).toMatchObject({ code: 0, stderr: expect.stringContaining('--threads') })
+  for (const args of [['--projects', '2'], ['--key'], ['--runs-per-day', '5', '--threads', '1']]) {
+    expect(await cost(...args)).toMatchObject({ code: 0, stderr: '' })
+  }
+})
+
 test('what is asked for adds to its lines, and to no other', async () => {
   const usual = ['--threads', '10', '--appends-per-day', '20', '--restores-per-day', '1']
   const before = await linesOf(...usual)
