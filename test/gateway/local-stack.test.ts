@@ -98,7 +98,7 @@ test('a key that the table does not know any more is replaced', async () => {
 
 test('a folder serves one stack at a time, and is free after it', async () => {
   const first = await start({ dir })
-  await expect(startLocalStack({ dir })).rejects.toThrow(/^The folder .* is served by process \d+/)
+  await expect(startLocalStack({ dir })).rejects.toThrow(/^The folder .* is served by process \d+: .*--dir/)
   expect((await call(first, 'checkpoints/v1/head', { thread_id: 't' })).status).toBe(200)
   await stop(first)
   await start({ dir })

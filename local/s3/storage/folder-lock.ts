@@ -13,7 +13,10 @@ const mine = new Set<string>()
 export function lockFolder(folder: string): () => void {
   const path = join(resolve(folder), 'server.pid')
   const inUse = (owner: number) =>
-    new Error(`The folder ${folder} is served by process ${owner}: stop it, or remove ${path}`)
+    new Error(
+      `The folder ${folder} is served by process ${owner}: stop it, or take another folder (--dir). ` +
+        `If that process is something else, remove ${path}.`,
+    )
   if (mine.has(path)) throw inUse(process.pid)
   for (;;) {
     if (createLock(path)) break
