@@ -107,7 +107,9 @@ export interface SandkeepProps {
    */
   readonly encryptionKey?: IKey
   /**
-   * How many of a function may run at once, taken from what the account has.
+   * How many of a function may run at once, taken from what the account has. The functions are `anthropic`,
+   * `authorizer`, `bundles`, `checkpoints`, `file-content`, `files`, `instances`, `keys`, `memory`, `openapi`,
+   * `project-md`, `sandboxes` and `sweep`. Others are refused.
    * @default as many as the account has left
    */
   readonly reservedConcurrency?: Partial<Readonly<Record<ServiceName, number>>>

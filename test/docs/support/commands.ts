@@ -48,7 +48,7 @@ function oneOf(program: string, verb: string | undefined, verbs: readonly string
 
 function checkNpm([verb = '', name = '', ...more]: readonly string[]): void {
   if (verb === 'ci' || verb === 'pack' || verb === 'publish' || verb === 'version' || verb === 'audit') return
-  if (verb === 'install' && name === manifest.name) return
+  if (verb === 'install' && [name, ...more].every(isInstallable)) return
   const script = verb === 'run' ? name : verb
   if (!['run', 'start', 'test'].includes(verb) || !(script in manifest.scripts)) {
     throw new Error(`npm ${verb} ${name} is nothing that this package has.`)
@@ -57,6 +57,12 @@ function checkNpm([verb = '', name = '', ...more]: readonly string[]): void {
   const given = rest[0] === '--' ? rest.slice(1) : rest
   if (manifest.scripts[script].startsWith('cdk ')) checkCdk([...manifest.scripts[script].split(' ').slice(1), ...given])
   if (script === 'sandkeep') checkSandkeep(given)
+}
+
+/** The packed file of this package, or a package that is tested with it. */
+function isInstallable(name: string): boolean {
+  const { version, devDependencies } = manifest
+  return name === `./${manifest.name}-${version}.tgz` || name in devDependencies
 }
 
 function checkCdk([verb, ...args]: readonly string[]): void {
