@@ -79,7 +79,9 @@ function fileIdOf({ params }: Call): string {
 
 /** @throws ForbiddenError when the caller may not leave files as a sandbox does */
 function isFromSandbox(origin: 'sandbox' | undefined, principal: Principal): boolean {
-  if (origin === 'sandbox' && !hasRight(principal, 'act_as_sandbox')) throw new ForbiddenError()
+  if (origin === 'sandbox' && !hasRight(principal, 'act_as_sandbox')) {
+    throw new ForbiddenError('To leave files as a sandbox does, a key needs the right act_as_sandbox.')
+  }
   return origin === 'sandbox'
 }
 

@@ -46,7 +46,9 @@ function userFor(principal: Principal, event: ApiEvent): string {
     )
   }
   // Beside a token the header may only repeat what the token says.
-  const allowed = principal.kind === 'user' ? named === principal.id : hasRight(principal, 'act_for_users')
-  if (!allowed) throw new ForbiddenError()
+  if (principal.kind === 'user' && named !== principal.id) throw new ForbiddenError()
+  if (principal.kind !== 'user' && !hasRight(principal, 'act_for_users')) {
+    throw new ForbiddenError('To act for a user, a key needs the right act_for_users.')
+  }
   return userOwner(named)
 }
