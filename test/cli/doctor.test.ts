@@ -19,7 +19,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-function client(options: { apiKey?: string; fetch?: typeof fetch } = {}): Client {
+function client(options: { apiKey?: string; fetch?: typeof fetch; timeoutMs?: number } = {}): Client {
   return createClient({ url: stack.url, apiKey: stack.apiKey, tenant: 'acme', project: 'site', ...options })
 }
 
@@ -75,7 +75,7 @@ test('the first thing that fails is told, with what to do', async () => {
     ],
   })
 
-  const down = await examine(client({ fetch: () => Promise.reject(new TypeError('fetch failed')) }))
+  const down = await examine(client({ fetch: () => Promise.reject(new TypeError('fetch failed')), timeoutMs: 100 }))
   expect(down).toMatchObject({ code: 6, findings: [{ check: 'read', ok: false }] })
 })
 
