@@ -21,7 +21,7 @@ export interface Throttling extends RequestLimits {
   readonly perKey?: RequestLimits
   /**
    * How many callers are counted each alone, 1 to 100. Of more, some share what one may. Each is two resources of the
-   * stack, which may have 500: with 100 and all else turned on, Sandkeep is 497, and needs a stack without others.
+   * stack, which may have 500: with 100 slots Sandkeep alone has nearly as many, and needs a stack of its own.
    * @default 25
    */
   readonly slots?: number

@@ -55,6 +55,7 @@ test.for([
   'npx sandkeep push . --thread first',
   'SANDBOX_TENANT=acme sandkeep run --task t -- sh -c "exit 1"',
   'npm ci && npm test',
+  'npm install aws-cdk constructs',
   'npm run deploy -- -c stage=dev',
   'aws dynamodb restore-table-to-point-in-time --source-table-name A --target-table-name B',
 ])('`%s` is right', (script) => {
@@ -70,6 +71,7 @@ test.for([
   'sandkeep memory get task-42',
   'npm run no-such-script',
   'npm install sandkeeper',
+  'npm install zod ./sandkeep-0.0.1.tgz',
   'cdk deply',
   'aws dynamodb restore-table',
   'aws dynamodb restore-table-to-point-in-time --source-tabel-name A',
