@@ -34,7 +34,7 @@ Exit codes: those of the command, 128 and the number of the signal that ended it
   2    wrong arguments or missing settings
   123  the command ended, and its work is not saved; the message says where it is and how to save it
   124  the command was ended after --timeout, and said that all is well
-  125  the command was not run; the message says why
+  125  the command was not run, or with --image the engine failed; the message says why
   126  the command cannot be executed
   127  there is no such command
 
