@@ -660,7 +660,7 @@ describe('pull', () => {
   test('says what to do when the target is no folder', async () => {
     give([{ path: 'a', ...put('a') }])
     writeFileSync(target, 'a file')
-    expect(await pull()).toMatchObject({ code: 1, stderr: expect.stringContaining(target) })
+    expect(await pull()).toMatchObject({ code: 2, stderr: expect.stringContaining(`${target} is not a folder`) })
     expect(readFileSync(target, 'utf8')).toBe('a file')
   })
 
