@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import type * as z from 'zod'
+import * as z from 'zod'
 import { file } from '../../lambdas/files/operations.ts'
 import { DESCRIBED_ROUTES, type DescribedRoute } from '../../lambdas/openapi/all-operations.ts'
 import { errorBody } from '../../lambdas/openapi/schemas.ts'
@@ -30,7 +30,12 @@ function bodyOf(method: string, path: string): z.ZodObject {
 const filled = (text: string) => text.replace(/<(64 )?hex( digits)?>/g, 'a'.repeat(64))
 
 /** What each block of JSON in the documentation shows. */
-const shown: Record<string, z.ZodType[]> = { 'api.md': [checkpoint, errorBody], 'files.md': [file] }
+const shown: Record<string, z.ZodType[]> = {
+  'api.md': [checkpoint, errorBody],
+  'files.md': [file],
+  // Context values of the app.
+  'operations.md': [z.strictObject({ anthropicSecret: z.string(), filesBackend: z.string(), corsOrigins: z.url() })],
+}
 
 test.for(names)('the JSON of %s is as the description says', (name) => {
   const blocks = [...(pages.get(name) ?? '').matchAll(/```json\n([\s\S]*?)```/g)].map(([, block]) => block ?? '')
