@@ -108,7 +108,6 @@ async function nextNumber(table: Table): Promise<number> {
   const { item } = await retryTransient(() =>
     table.update(KEY_COUNT, {
       expression: 'ADD #count :one',
-      condition: 'attribute_exists(pk) OR attribute_not_exists(pk)',
       names: { '#count': 'count' },
       values: { ':one': 1 },
     }),

@@ -111,7 +111,6 @@ function latestOf(workspace: WorkspaceState | undefined, key: string | undefined
 async function enter({ table, scope }: SandboxTable, key: string): Promise<WorkspaceState> {
   const { item } = await table.update(workspaceItemKey(scope, key), {
     expression: 'ADD #order :one',
-    condition: 'attribute_exists(pk) OR attribute_not_exists(pk)',
     names: { '#order': 'order' },
     values: { ':one': 1 },
   })

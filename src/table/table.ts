@@ -30,13 +30,14 @@ export type TransactAction = NonNullable<TransactWriteCommandInput['TransactItem
 /** An expression of DynamoDB with the names and values that it uses. */
 export interface Update {
   expression: string
-  condition: string
+  /** @default none: the update is always done */
+  condition?: string
   names: Record<string, string>
   values: Item
 }
 
 /** A condition with the names and values that it uses. */
-export type Condition = Pick<Update, 'condition' | 'names' | 'values'>
+export type Condition = Pick<Update, 'names' | 'values'> & { condition: string }
 
 /** The condition that a put makes a new item. */
 export const NEW_ITEM: Condition = { condition: 'attribute_not_exists(pk)', names: {}, values: {} }
@@ -172,7 +173,6 @@ export class Table {
     const command = new UpdateCommand({
       ...this.#updateInput(key, update),
       ReturnValues: 'ALL_NEW',
-      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       ...this.#capacity,
     })
     return this.#refusalOf(() => this.#client.send(command))
@@ -224,7 +224,7 @@ export class Table {
   }
 
   transactUpdate(key: Key, update: Update): TransactAction {
-    return { Update: { ...this.#updateInput(key, update), ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } }
+    return { Update: this.#updateInput(key, update) }
   }
 
   transactDelete(key: Key, condition?: Condition): TransactAction {
@@ -262,7 +262,10 @@ export class Table {
       TableName: this.name,
       Key: key,
       UpdateExpression: expression,
-      ConditionExpression: condition,
+      ...(condition !== undefined && {
+        ConditionExpression: condition,
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
+      }),
       ExpressionAttributeNames: names,
       // DynamoDB refuses an empty map.
       ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: values }),
