@@ -1,12 +1,6 @@
 import { MAX_JSON_DEPTH, MAX_JSON_MARKS } from '../limits.ts'
+import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './characters.ts'
 import { stringEnd } from './source.ts'
-
-const QUOTE = 0x22
-const COMMA = 0x2c
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 
 /**
  * Whether a text, which need not be JSON, has more in it than may be parsed: `JSON.parse` makes of 64 MiB of `[],` some

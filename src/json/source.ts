@@ -1,3 +1,5 @@
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './characters.ts'
+
 /**
  * Reads the source of JSON that `JSON.parse` has accepted, where the parsed value will not do: it loses digits of
  * numbers, the order of keys that look like indexes, escapes, and all but the last of members with one name. Nothing
@@ -17,14 +19,6 @@ export interface JsonMember {
   key: Span
   value: Span
 }
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 
 /** The value without white space between its parts; all of the text when no span is given. */
 export function compactJson(text: string, { start, end }: Span = { start: 0, end: text.length }): string {
