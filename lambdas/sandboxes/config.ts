@@ -1,6 +1,5 @@
 import { ENVIRONMENT } from '../../src/environment.ts'
-import { isRetention, RETENTION_RULE } from '../../src/limits.ts'
-import { configFromEnvironment, type HandlerConfig, required } from '../shared/config.ts'
+import { configFromEnvironment, type HandlerConfig, requiredRetention } from '../shared/config.ts'
 
 export interface SandboxHandlerConfig extends HandlerConfig {
   /** How long an expired or destroyed sandbox is kept, in seconds. Default: 30 days. */
@@ -14,7 +13,5 @@ export function sandboxConfigFromEnvironment(environment: NodeJS.ProcessEnv): Sa
 
 /** @throws Error naming the variable */
 export function sandboxRetentionSec(environment: NodeJS.ProcessEnv): number {
-  const seconds = Number(required(environment, ENVIRONMENT.sandboxRetention))
-  if (isRetention(seconds)) return seconds
-  throw new Error(`The environment variable ${ENVIRONMENT.sandboxRetention} must be ${RETENTION_RULE}.`)
+  return requiredRetention(environment, ENVIRONMENT.sandboxRetention)
 }

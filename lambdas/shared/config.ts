@@ -2,6 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { S3Client } from '@aws-sdk/client-s3'
 import type { SandboxCheckpointStoreOptions } from '../../src/checkpoints/types.ts'
 import { ENVIRONMENT } from '../../src/environment.ts'
+import { isRetention, RETENTION_RULE } from '../../src/limits.ts'
 import { metered } from './capacity.ts'
 
 /** What a function needs of the outside. */
@@ -30,4 +31,11 @@ export function required(environment: NodeJS.ProcessEnv, name: string): string {
   const value = environment[name]
   if (value === undefined || value === '') throw new Error(`The environment variable ${name} is not set.`)
   return value
+}
+
+/** In seconds. @throws Error naming the variable that is not set, or no retention */
+export function requiredRetention(environment: NodeJS.ProcessEnv, name: string): number {
+  const seconds = Number(required(environment, name))
+  if (isRetention(seconds)) return seconds
+  throw new Error(`The environment variable ${name} must be ${RETENTION_RULE}.`)
 }
