@@ -1,15 +1,6 @@
 import { ResponseType } from 'aws-cdk-lib/aws-apigateway'
 import { expect, test } from 'vitest'
-import { ROUTES as anthropicRoutes } from '../../lambdas/anthropic/routes.ts'
-import { ROUTES as checkpointRoutes } from '../../lambdas/checkpoints/routes.ts'
-import { ROUTES as fileContentRoutes } from '../../lambdas/file-content/routes.ts'
-import { ROUTES as fileRoutes } from '../../lambdas/files/routes.ts'
-import { ROUTES as instanceRoutes } from '../../lambdas/instances/routes.ts'
-import { ROUTES as keyRoutes } from '../../lambdas/keys/routes.ts'
-import { ROUTES as memoryRoutes } from '../../lambdas/memory/routes.ts'
-import { ROUTES as openapiRoutes } from '../../lambdas/openapi/routes.ts'
-import { ROUTES as projectMdRoutes } from '../../lambdas/project-md/routes.ts'
-import { ROUTES as sandboxRoutes } from '../../lambdas/sandboxes/routes.ts'
+import { ROUTES_BY_SERVICE } from '../../lambdas/all-routes.ts'
 import type { AnyRoute } from '../../lambdas/shared/routes.ts'
 import { SECURITY_HEADERS } from '../../lambdas/shared/security-headers.ts'
 import { readApi } from '../../local/gateway/read-api.ts'
@@ -24,20 +15,8 @@ const securityHeaders = Object.fromEntries(
   Object.entries(SECURITY_HEADERS).map(([name, text]) => [name, { kind: 'text', text }]),
 )
 
-const services: Record<string, readonly AnyRoute[]> = {
-  anthropic: anthropicRoutes,
-  checkpoints: checkpointRoutes,
-  'file-content': fileContentRoutes,
-  files: fileRoutes,
-  instances: instanceRoutes,
-  keys: keyRoutes,
-  memory: memoryRoutes,
-  openapi: openapiRoutes,
-  'project-md': projectMdRoutes,
-  sandboxes: sandboxRoutes,
-}
 const streaming = new Set(['anthropic', 'file-content', 'project-md'])
-const routes = Object.entries(services).flatMap(([service, ofService]) =>
+const routes = Object.entries<readonly AnyRoute[]>(ROUTES_BY_SERVICE).flatMap(([service, ofService]) =>
   ofService.map((route) => ({ service, streams: streaming.has(service), ...route })),
 )
 

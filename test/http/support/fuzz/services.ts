@@ -1,16 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { PutObjectCommand } from '@aws-sdk/client-s3'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
-import { ROUTES as anthropicRoutes } from '../../../../lambdas/anthropic/routes.ts'
-import { ROUTES as checkpointRoutes } from '../../../../lambdas/checkpoints/routes.ts'
-import { ROUTES as fileContentRoutes } from '../../../../lambdas/file-content/routes.ts'
-import { ROUTES as fileRoutes } from '../../../../lambdas/files/routes.ts'
-import { ROUTES as instanceRoutes } from '../../../../lambdas/instances/routes.ts'
-import { ROUTES as keyRoutes } from '../../../../lambdas/keys/routes.ts'
-import { ROUTES as memoryRoutes } from '../../../../lambdas/memory/routes.ts'
-import { ROUTES as openapiRoutes } from '../../../../lambdas/openapi/routes.ts'
-import { ROUTES as projectMdRoutes } from '../../../../lambdas/project-md/routes.ts'
-import { ROUTES as sandboxRoutes } from '../../../../lambdas/sandboxes/routes.ts'
+import { ROUTES_BY_SERVICE } from '../../../../lambdas/all-routes.ts'
 import type { ApiHandler } from '../../../../lambdas/shared/api.ts'
 import type { StreamHandler } from '../../../../lambdas/shared/stream.ts'
 import { createHandlers, createStreamHandlers } from '../../../../local/handlers.ts'
@@ -47,18 +38,6 @@ export interface FuzzServices {
 const MAX_MS = 20_000
 const METHOD_ARN = 'arn:aws:execute-api:us-east-1:000000000000:api/stage/POST/x'
 const SCOPE = { tenant: 'acme', project: 'web' }
-const services = {
-  anthropic: anthropicRoutes,
-  checkpoints: checkpointRoutes,
-  'file-content': fileContentRoutes,
-  files: fileRoutes,
-  instances: instanceRoutes,
-  keys: keyRoutes,
-  memory: memoryRoutes,
-  openapi: openapiRoutes,
-  'project-md': projectMdRoutes,
-  sandboxes: sandboxRoutes,
-}
 
 export async function startFuzzServices(): Promise<FuzzServices> {
   const [engines, endpoint] = await Promise.all([startEngines(), startAnthropic()])
@@ -79,7 +58,7 @@ export async function startFuzzServices(): Promise<FuzzServices> {
   const streaming = createStreamHandlers(config)
   const authorizer = buffered.authorizer as (event: unknown) => Promise<unknown>
   const byResource = new Map(
-    Object.entries(services).flatMap(([name, routes]) => {
+    Object.entries(ROUTES_BY_SERVICE).flatMap(([name, routes]) => {
       const [one, other] = [buffered[name] as ApiHandler | undefined, streaming[name] as StreamHandler | undefined]
       const answer = other ? streamed(other) : whole(one as ApiHandler)
       return routes.map(({ path }) => [path, answer] as const)
