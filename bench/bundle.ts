@@ -6,9 +6,10 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { deflateRawSync } from 'node:zlib'
 import { App } from 'aws-cdk-lib'
-import { type BuildOptions, build } from 'esbuild'
+import { build } from 'esbuild'
 import { FUNCTION_METADATA } from '../lib/service-function.ts'
 import { SandkeepStack } from '../lib/stack.ts'
+import { BUNDLE_OPTIONS } from '../scripts/bundle-options.ts'
 import { atMost, type BenchResult, pairOf, type Row } from './harness.ts'
 import { sdkEntry } from './sdk-entry.ts'
 
@@ -103,17 +104,7 @@ async function buildSdkAlone(service: string, folder: string): Promise<string | 
   const contents = await sdkEntry(path.join(root, 'lambdas', service, 'index.ts'))
   if (contents === undefined) return undefined
   const outfile = path.join(folder, `sdk-${service}.mjs`)
-  // The options of the functions' own bundles.
-  const options: BuildOptions = {
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node24',
-    mainFields: ['module', 'main'],
-    minify: true,
-    keepNames: true,
-  }
-  await build({ ...options, stdin: { contents, resolveDir: root, loader: 'js' }, outfile })
+  await build({ ...BUNDLE_OPTIONS, stdin: { contents, resolveDir: root, loader: 'js' }, outfile })
   return outfile
 }
 

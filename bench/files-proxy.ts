@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { build } from 'esbuild'
 import { sizes } from '../lib/function-sizes.ts'
 import { type AnthropicEndpoint, startAnthropic } from '../test/ai/support/anthropic-endpoint.ts'
 import { bash, text } from '../test/ai/support/messages.ts'
 import { startEngines } from '../test/support/engines.ts'
+import { bundleScript } from './bundled-script.ts'
 import { endpointOf } from './endpoint.ts'
 import type { ProxyOutcome, ProxyTask } from './files-proxy-process.ts'
 import { atMost, type BenchResult } from './harness.ts'
@@ -30,7 +30,7 @@ export async function filesProxy(): Promise<BenchResult> {
       tableName: engines.tableName,
       ...IDS,
     }
-    const script = await bundle(folder)
+    const script = await bundleScript('files-proxy-process', folder)
     const env = { BENCH_PROXY: JSON.stringify(task) }
     const { stdout } = await runNode(script, [], { flags: ['--expose-gc', ...sizes.proxy.nodeOptions.split(' ')], env })
     return resultOf(JSON.parse(stdout) as ProxyOutcome)
@@ -78,15 +78,4 @@ async function* longAnswer(): AsyncGenerator<string> {
   const delta = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'word '.repeat(20) } }
   const events = `event: content_block_delta\ndata: ${JSON.stringify(delta)}\n\n`.repeat(100)
   for (let bytes = 0; bytes < STREAM_BYTES; bytes += events.length) yield events
-}
-
-/** One file, as the function is. */
-async function bundle(folder: string): Promise<string> {
-  const outfile = path.join(folder, 'files-proxy-process.mjs')
-  await build({
-    ...{ entryPoints: [path.join(import.meta.dirname, 'files-proxy-process.ts')], outfile, bundle: true, minify: true },
-    ...{ platform: 'node', format: 'esm', target: 'node24', mainFields: ['module', 'main'], keepNames: true },
-    banner: { js: "import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)" },
-  })
-  return outfile
 }

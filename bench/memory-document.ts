@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { build } from 'esbuild'
 import type { Scope } from '../src/tenancy/scope.ts'
 import type { Engines } from '../test/support/engines.ts'
+import { bundleScript } from './bundled-script.ts'
 import { endpointOf } from './endpoint.ts'
 import { atMost, type BenchResult, type Row } from './harness.ts'
 import { type Measured, runNode } from './measured-process.ts'
@@ -19,7 +19,7 @@ type Run = DocumentOutcome & Measured
 export async function compareDocument(engines: Engines, scopes: { few: Scope; many: Scope }): Promise<BenchResult> {
   const folder = await mkdtemp(path.join(tmpdir(), 'sandkeep-memory-'))
   try {
-    const script = await bundle(folder)
+    const script = await bundleScript('memory-process', folder)
     const few = await run(engines, script, scopes.few, 'compare')
     const compared = await run(engines, script, scopes.many, 'compare')
     const once = await run(engines, script, scopes.many, 'once')
@@ -39,17 +39,6 @@ export async function compareDocument(engines: Engines, scopes: { few: Scope; ma
   } finally {
     await rm(folder, { recursive: true })
   }
-}
-
-/** One file, as the function is. */
-async function bundle(folder: string): Promise<string> {
-  const outfile = path.join(folder, 'memory-process.mjs')
-  await build({
-    ...{ entryPoints: [path.join(import.meta.dirname, 'memory-process.ts')], outfile, bundle: true, minify: true },
-    ...{ platform: 'node', format: 'esm', target: 'node24', mainFields: ['module', 'main'], keepNames: true },
-    banner: { js: "import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)" },
-  })
-  return outfile
 }
 
 async function run(

@@ -27,8 +27,8 @@ if (what === 'restore') {
   process.stdout.write(String(downloads))
 } else {
   const { NO_CONTENTS, WorkspaceSaver } = await import('../dist/cli/run/saver.js')
-  const contents = NO_CONTENTS
-  const saver = new WorkspaceSaver({ client, sandboxId, root, cache, contents, signal, note: () => undefined })
+  const input = { client, sandboxId, root, cache, begun: cache, contents: NO_CONTENTS, signal }
+  const saver = new WorkspaceSaver({ ...input, note: () => undefined })
   process.on('message', async (reason) => {
     const start = performance.now()
     const { snapshotSeq } = await saver.save(reason)

@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { PutObjectCommand } from '@aws-sdk/client-s3'
-import { build } from 'esbuild'
 import pMap from 'p-map'
 import { blobObjectKey } from '../src/blobs/object-keys.ts'
 import { createCheckpointStore } from '../src/checkpoints/store.ts'
 import type { Scope } from '../src/tenancy/scope.ts'
 import { type Engines, startEngines } from '../test/support/engines.ts'
 import { checkpointOf, sampleKeys } from '../test/sweep/support/scope-under-sweep.ts'
+import { bundleScript } from './bundled-script.ts'
 import { endpointOf } from './endpoint.ts'
 import { atMost, type BenchResult, type Row } from './harness.ts'
 import { type Measured, runNode } from './measured-process.ts'
@@ -30,7 +30,7 @@ export async function sweep(): Promise<BenchResult> {
   const engines = await startEngines()
   const folder = await mkdtemp(path.join(tmpdir(), 'sandkeep-sweep-'))
   try {
-    const script = await bundle(folder)
+    const script = await bundleScript('sweep-process', folder)
     const synthetic = await compare(engines, script, engines.freshScope(), true)
     const real = engines.freshScope()
     await fill(engines, real)
@@ -60,17 +60,6 @@ export async function sweep(): Promise<BenchResult> {
     await rm(folder, { recursive: true })
     await engines.stop()
   }
-}
-
-/** One file, as the function is. */
-async function bundle(folder: string): Promise<string> {
-  const outfile = path.join(folder, 'sweep-process.mjs')
-  await build({
-    ...{ entryPoints: [path.join(import.meta.dirname, 'sweep-process.ts')], outfile, bundle: true, minify: true },
-    ...{ platform: 'node', format: 'esm', target: 'node24', mainFields: ['module', 'main'], keepNames: true },
-    banner: { js: "import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)" },
-  })
-  return outfile
 }
 
 type Run = SweepOutcome & Measured & { checkpoints: number }

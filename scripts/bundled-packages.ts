@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { build } from 'esbuild'
+import { BUNDLE_OPTIONS } from './bundle-options.ts'
 
 /** A package whose code is in what is deployed. */
 export interface BundledPackage {
@@ -54,17 +55,12 @@ function entryOf(service: string): string {
 /** By the folder of the package. */
 async function bytesByPackage(service: string): Promise<Map<string, number>> {
   const { metafile } = await build({
+    ...BUNDLE_OPTIONS,
     entryPoints: [entryOf(service)],
     absWorkingDir: root,
-    bundle: true,
     write: false,
     outfile: 'index.mjs',
     metafile: true,
-    minify: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node24',
-    mainFields: ['module', 'main'],
     logLevel: 'error',
   })
   const bytes = new Map<string, number>()
