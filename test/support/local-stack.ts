@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { startLocalStack as start } from '../../local/index.ts'
 import type { LocalStack, LocalStackOptions } from '../../local/stack.ts'
+import { onBody } from './answer-body.ts'
 import { AnswerChecker, isJson } from './answer-check.ts'
 
 export type { LocalStack, LocalStackOptions }
@@ -40,20 +41,9 @@ function watch(port: number, checker: AnswerChecker): () => void {
 
 function check({ method = '', url = '' }: IncomingMessage, response: ServerResponse, checker: AnswerChecker): void {
   const chunks: Buffer[] = []
-  const { write, end } = response
-  const keep = (chunk: unknown): void => {
-    if (isJson(String(response.getHeader('content-type'))) && chunk !== undefined && typeof chunk !== 'function') {
-      chunks.push(Buffer.from(chunk as Uint8Array))
-    }
-  }
-  response.write = (...given: unknown[]): boolean => {
-    keep(given[0])
-    return Reflect.apply(write, response, given)
-  }
-  response.end = (...given: unknown[]): ServerResponse => {
-    keep(given[0])
-    return Reflect.apply(end, response, given)
-  }
+  onBody(response, (chunk) => {
+    if (isJson(String(response.getHeader('content-type')))) chunks.push(Buffer.from(chunk))
+  })
   response.once('finish', () => {
     const contentType = response.getHeader('content-type')?.toString()
     const text = isJson(contentType) ? Buffer.concat(chunks).toString() : undefined

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { ConsumedCapacity } from '@aws-sdk/client-dynamodb'
 import { countingCapacity } from '../../lambdas/shared/capacity.ts'
 import type { LocalStack } from '../../local/stack.ts'
+import { onBody } from './answer-body.ts'
 
 /** What a local stack was asked, in the terms of a bill. */
 export interface StackUse {
@@ -121,21 +122,4 @@ function unitsOf(body: string): number {
   }
   if (consumed === undefined) throw new Error(`DynamoDB did not tell what this cost: ${body.slice(0, 200)}`)
   return [consumed].flat().reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0)
-}
-
-/** Tells each piece of an answer's body. */
-function onBody(response: ServerResponse, tell: (chunk: Uint8Array) => void): void {
-  const { write, end } = response
-  const pass = (chunk: unknown) => {
-    if (typeof chunk === 'string') tell(Buffer.from(chunk))
-    else if (chunk instanceof Uint8Array) tell(chunk)
-  }
-  response.write = (...given: unknown[]): boolean => {
-    pass(given[0])
-    return Reflect.apply(write, response, given)
-  }
-  response.end = (...given: unknown[]): ServerResponse => {
-    pass(given[0])
-    return Reflect.apply(end, response, given)
-  }
 }
