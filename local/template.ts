@@ -10,8 +10,8 @@ export const LOCAL_CORS_ORIGINS = ['*']
 let synthesized: Template | undefined
 
 /**
- * The template that a deployment would use, whose API pages of any origin may call, without the bundles of its functions. Takes a second or two the first time;
- * the same object comes back after that, so it is not to be changed.
+ * The template that a deployment would use, whose API pages of any origin may call, without the bundles of its
+ * functions. Takes a second or two the first time; the same object comes back after that, so it is not to be changed.
  */
 export function synthesizeTemplate(): Template {
   synthesized ??= synthesize()

@@ -106,9 +106,9 @@ export class WorkspaceSaver {
   ): Promise<SnapshotRecord | null> {
     const { client, sandboxId, ifLatest } = this.#input
     const { artifacts } = this.#contents
+    const cache = reason === 'destroy' ? this.#input.begun : this.#input.cache
     let parent = this.#contents.files
     for (let attempt = 1; ; attempt += 1) {
-      const cache = reason === 'destroy' ? this.#input.begun : this.#input.cache
       const captured = await this.#capture(cache, parent, attempt > 1)
       if (!captured.changed && !always) return null
       try {

@@ -16,8 +16,8 @@ export interface TurnInput {
 }
 
 /**
- * Writes a turn under the next free number, counted from 1; once the last is taken, under the first that is free. Of two that are written at once each gets its own, and one
- * that is written again, by its sandbox, the same.
+ * Writes a turn under the next free number, counted from 1; once the last is taken, under the first that is free. Of two
+ * that are written at once each gets its own, and one that is written again, by its sandbox, the same.
  * @returns the number
  * @throws RefusedError when no number is left
  */
