@@ -1,23 +1,21 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { type OpenWorkspaceInput, openWorkspace } from '../../cli/open-workspace.ts'
-import { startTestApi, type TestApi } from '../http/support/api.ts'
-import { RunWorld } from './support/run-world.ts'
+import type { TestApi } from '../http/support/api.ts'
+import { eachInWorld, type RunWorld } from './support/run-world.ts'
 import { makeTree, readTree } from './support/tree.ts'
 
 let api: TestApi
 let world: RunWorld
-beforeAll(async () => {
-  api = await startTestApi()
+eachInWorld((made, on) => {
+  world = made
+  api = on
 })
-afterAll(() => api.stop())
 beforeEach(() => {
-  world = new RunWorld(api)
   vi.stubEnv('HOME', world.path('home'))
   return () => {
     vi.unstubAllEnvs()
-    world.remove()
   }
 })
 

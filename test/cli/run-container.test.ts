@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startTestApi, type TestApi } from '../http/support/api.ts'
-import { RunWorld } from './support/run-world.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { eachInWorld, type RunWorld } from './support/run-world.ts'
 import { makeTree } from './support/tree.ts'
 
 /**
@@ -27,16 +26,12 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => c
 container.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
 `
 
-let api: TestApi
 let world: RunWorld
-beforeAll(async () => {
-  api = await startTestApi()
+eachInWorld((made) => {
+  world = made
 })
-afterAll(() => api.stop())
 beforeEach(() => {
-  world = new RunWorld(api)
   makeTree(world.base, { 'bin/docker': { text: ENGINE, mode: 0o755 } })
-  return () => world.remove()
 })
 
 const run = (script: string, args: string[] = []) =>

@@ -1,19 +1,15 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SandkeepNetworkError } from '../../client/index.ts'
-import { startTestApi, type TestApi } from '../http/support/api.ts'
-import { RunWorld } from './support/run-world.ts'
+import type { TestApi } from '../http/support/api.ts'
+import { eachInWorld, type RunWorld } from './support/run-world.ts'
 import { makeTree, readTree } from './support/tree.ts'
 
 let api: TestApi
 let world: RunWorld
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.stop())
-beforeEach(() => {
-  world = new RunWorld(api)
-  return () => world.remove()
+eachInWorld((made, on) => {
+  world = made
+  api = on
 })
 
 const turnOf = (turn: number) => world.client.memory.getTurn({ taskId: 't', turn })

@@ -1,27 +1,22 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { startCommand } from '../../cli/run/command.ts'
 import { OutputLog } from '../../cli/run/output-log.ts'
 import * as workspaceFolder from '../../cli/run/workspace-folder.ts'
-import { startTestApi, type TestApi } from '../http/support/api.ts'
-import { ManualTimers, RunWorld } from './support/run-world.ts'
+import { eachInWorld, ManualTimers, type RunWorld } from './support/run-world.ts'
 import { temporaryFolder } from './support/tree.ts'
 
 vi.mock('../../cli/run/workspace-folder.ts', { spy: true })
 
-let api: TestApi
 let world: RunWorld
-beforeAll(async () => {
-  api = await startTestApi()
+eachInWorld((made) => {
+  world = made
 })
-afterAll(() => api.stop())
 beforeEach(() => {
-  world = new RunWorld(api)
   return () => {
     vi.restoreAllMocks()
-    world.remove()
   }
 })
 

@@ -1,22 +1,18 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { NO_CONTENTS, WorkspaceSaver } from '../../cli/run/saver.ts'
 import { type StatCache, statCache } from '../../cli/workspace/stat-cache.ts'
 import { BlobsMissingError } from '../../src/errors.ts'
-import { startTestApi, type TestApi } from '../http/support/api.ts'
-import { RunWorld } from './support/run-world.ts'
+import type { TestApi } from '../http/support/api.ts'
+import { eachInWorld, type RunWorld } from './support/run-world.ts'
 import { makeTree, readTree } from './support/tree.ts'
 
 let api: TestApi
 let world: RunWorld
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.stop())
-beforeEach(() => {
-  world = new RunWorld(api)
-  return () => world.remove()
+eachInWorld((made, on) => {
+  world = made
+  api = on
 })
 
 const MINUTE = 60_000

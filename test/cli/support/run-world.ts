@@ -1,10 +1,11 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { EndSignal } from '../../../cli/context.ts'
 import type { Timers } from '../../../cli/timers.ts'
 import type { SandkeepClient } from '../../../client/index.ts'
 import type { Scope } from '../../../src/tenancy/scope.ts'
-import type { TestApi } from '../../http/support/api.ts'
+import { startTestApi, type TestApi } from '../../http/support/api.ts'
 import { type CommandOptions, type Outcome, runCommand } from './command.ts'
 import { temporaryFolder } from './tree.ts'
 
@@ -99,4 +100,18 @@ export class RunWorld {
   remove(): void {
     rmSync(this.base, { recursive: true, force: true })
   }
+}
+
+/** Starts an API for the tests of a file. @param take given, before each test, a world of its own on it */
+export function eachInWorld(take: (world: RunWorld, api: TestApi) => void): void {
+  let api: TestApi
+  beforeAll(async () => {
+    api = await startTestApi()
+  })
+  afterAll(() => api.stop())
+  beforeEach(() => {
+    const world = new RunWorld(api)
+    take(world, api)
+    return () => world.remove()
+  })
 }
